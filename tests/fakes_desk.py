@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from support_agent.core.modes import Mode
 from support_agent.store.records import MailId, OutboxRecord, OutgoingKind
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import DESK, JAMES, Office, with_autonomy, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import REFUND, one, text_of
 
 LINE = re.compile(r"^- (\[[a-z0-9]+\] (.+) ([A-Z2-7]{26}))$", re.MULTILINE)
@@ -57,7 +57,7 @@ def status_of(office: Office, row: OutboxRecord) -> str:
 
 def told(office: Office, mail_id: MailId) -> str:
     """Why the desk was told that its mail had no effect; "" if it was not told."""
-    letter = office.store.outbox.letter(mail_id, OutgoingKind.FAILURE)
+    letter = office.store.outbox.rendered(mail_id, OutgoingKind.FAILURE)
     return str(letter.payload["why"]) if letter is not None else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from support_agent.facts.material import WebPassage
+from support_agent.facts.material import Passage
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
@@ -84,7 +84,7 @@ class ScriptedWriter:
         return [written for written in self.history if written.instruction.startswith(instruction)]
 
 
-class Piece(WebPassage):
+class Piece(Passage):
     """A passage, as a retriever gives it."""
 
     score: float = 0.5

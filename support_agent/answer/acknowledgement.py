@@ -6,7 +6,7 @@ from support_agent.core.frozen import Frozen
 
 
 class Acknowledgement(Frozen):
-    """What an acknowledgement says. `subject` is the sanitised parent subject, or None below level 2."""
+    """The content of an acknowledgement. `subject` is the sanitised parent subject, or None below level 2."""
 
     company: str
     locale: str

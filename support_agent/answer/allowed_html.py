@@ -1,7 +1,7 @@
-"""Where in an HTML mail a value may stand, and which elements and attributes its templates may use.
+"""Checks HTML mails: the allowed elements and attributes, and the allowed places of values.
 
-Invariant: a value stands in text, or is the whole of a quoted `href` (after `mailto:` for the support
-address), so that no value can become markup; nothing remote is loaded. Checked by
+Invariant: a value is in text, or is a whole quoted `href` (after `mailto:` for the support address), so no value can
+become markup; nothing remote is loaded. Checked by
 tests/unit/answer/test_allowed_html.py.
 """
 
@@ -30,15 +30,15 @@ ATTRIBUTES = frozenset(
 )  # fmt: skip
 _TAG = re.compile(r"""<!doctype html>|</?[a-zA-Z][a-zA-Z0-9]*(?:\s+[a-zA-Z-]+(?:="[^"]*")?)*\s*/?>""", re.IGNORECASE)
 _PLACEHOLDER = "\ue000"
-"""Stands for a value while the markup is read; no template or value can hold it."""
+"""Placeholder for a value while the markup is read; no template or value can contain it."""
 _REMOTE_STYLE = re.compile(r"url\s*\(|@import|expression\s*\(|\\", re.IGNORECASE)
 
 
 def check_places(spans: tuple[Span, ...]) -> None:
-    """Refuse HTML in which a value stands where it could be more than text, or whose templates load anything.
+    """Refuse HTML in which a value could be more than text, or whose templates load anything.
 
     Raises:
-        TemplateRefused: says which markup, in which line of which template, and why.
+        TemplateRefused: names the markup, the line and the template, and says why.
     """
     markup = "".join(
         span.text if isinstance(span.source, TemplateSource) else _PLACEHOLDER * len(span.text) for span in spans
@@ -63,7 +63,7 @@ def check_places(spans: tuple[Span, ...]) -> None:
 
 
 def _misplaced(tag: str, sources: Sequence[Source]) -> str:
-    """Why the values in a tag may not stand there; "" where one value is the whole of a link."""
+    """Why values may not be in this tag; "" if one value is a whole link."""
     match sources:
         case [DocumentSource(part="url")]:
             before, written = "", 'href="{{ ... }}"'
@@ -77,7 +77,7 @@ def _misplaced(tag: str, sources: Sequence[Source]) -> str:
 
 
 class _Reader(HTMLParser):
-    """Reads the finished mail as a mail program would, and refuses what it does not know."""
+    """Reads the finished mail like a mail program, and refuses unknown markup."""
 
     def __init__(self, spans: tuple[Span, ...]) -> None:
         super().__init__(convert_charrefs=True)
@@ -109,7 +109,7 @@ class _Reader(HTMLParser):
 
 
 def _refused(spans: tuple[Span, ...], offset: int, what: str, why: str) -> TemplateRefused:
-    """The refusal, placed at the literal that stands at the offset or last before it."""
+    """The refusal, located at the last literal up to the offset."""
     place = TemplateSource(name="?", line=1)
     start = 0
     for span in spans:

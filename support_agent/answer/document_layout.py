@@ -1,7 +1,7 @@
-"""How the sentences of a document are set: sections, paragraphs, lists and tables, for both parts of a mail.
+"""Lays out the sentences of a document in sections, paragraphs, lists and tables, for text and HTML.
 
-Invariant: nothing is said here; views of sentences, numbers and cells are grouped, in the document's order. `order`
-checks independently where they stand in the mail. Checked by tests/unit/answer/test_form.py.
+Invariant: this module adds no text; it groups views of sentences, numbers and cells in the document's order. `order`
+checks their positions in the mail independently. Checked by tests/unit/answer/test_document_layout.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
 
 
 class InTable(NamedTuple):
-    """An excerpt; of a row of a table also its line in aligned columns, and of a header the rule under that.
+    """An excerpt; for a table row also its line in aligned columns, and for a header the rule below it.
 
-    None where the table is too wide for a text.
+    None if the table is too wide for a text.
     """
 
     excerpt: Excerpt
@@ -29,7 +29,7 @@ class InTable(NamedTuple):
 
 
 def in_tables(item: DocumentItem) -> tuple[InTable, ...]:
-    """The excerpts of an item, rows with what their table makes of them."""
+    """The excerpts of an item; table rows with their lines."""
     return tuple(_in_table(excerpt, item) if excerpt.cells else InTable(excerpt) for excerpt in item.excerpts)
 
 
@@ -45,21 +45,21 @@ LAYOUT_NAMES = frozenset(
     {"sections", "heading", "blocks", "kind", "is_apart", "is_numbered", "outer", "sentences", "text", "number"}
     | {"follows_gap", "rows", "is_header", "cells", "header", "lines", "records"}
 )
-"""A section has a `heading` and `blocks`: sentences that stand together, of the kind paragraph, list or table.
+"""A section has a `heading` and `blocks`: paragraphs, lists and tables.
 
-`is_apart`: an empty line stands before the block; `outer` has one entry for each list around its own. A paragraph or
-list has `sentences`: `follows_gap` where sentences of the document before one are left out, `number` of a numbered one.
+`is_apart`: an empty line precedes the block; `outer` has one entry per list around its own. A paragraph or list has
+`sentences`; a sentence has `follows_gap` if sentences before it are left out, and `number` if it is numbered.
 
-A table has `rows` of `cells` for HTML; an empty cell has no `text`, `header` is that of its column, if it has one. For
-a text it has `lines` or, where these would be too wide, `records`: the rows below the header, or the header where there
-is none. A table of an answer that has no cells, as older ones, has `sentences` only.
+For HTML, a table has `rows` of `cells`; an empty cell has no `text`, `header` is the header of its column, if any. For
+text it has `lines` or, if these are too wide, `records`: the rows below the header, or the header if there are none. A
+table of an older answer, without cells, has only `sentences`.
 """
 Shown = tuple[Excerpt, View]
 """An excerpt and its view."""
 
 
 def sections(view: View, item: DocumentItem) -> Mapping[str, object]:
-    """Excerpts in their order, grouped by heading and then by what stands together."""
+    """Excerpts in order, grouped by heading and then by block."""
     gaps = frozenset(after.index for before, after in pairwise(item.excerpts) if after.index != before.index + 1)
     shown = list(zip(item.excerpts, view._excerpts, strict=True))
     made = []
@@ -90,7 +90,7 @@ def _sentences(block: Sequence[Shown], gaps: frozenset[int]) -> View:
 
 
 def _table(block: Sequence[Shown]) -> View:
-    """A table, in columns and, where they are too wide for a text, as records."""
+    """A table: in columns, or as records if the columns are too wide for a text."""
     header = next((view.cells for excerpt, view in block if excerpt.is_header), ())
 
     def row(excerpt: Excerpt, view: View) -> View:
@@ -115,12 +115,12 @@ def _without_blanks(row: View) -> View:
 
 
 def _block_key(excerpt: Excerpt, keeps_form: bool) -> tuple[str, bool, int, int]:
-    """What sentences that stand together have in common; answers that kept no form do not tell lists apart."""
+    """The key of a block: equal for its sentences; answers stored without form do not distinguish lists."""
     is_list = excerpt.kind != "sentence" and not excerpt.cells and excerpt.number is None
     paragraph = -1 if is_list and not keeps_form else excerpt.paragraph
     return excerpt.kind, excerpt.number is not None, paragraph, excerpt.depth
 
 
 def _is_apart(above: Excerpt, first: Excerpt) -> bool:
-    """Whether an empty line parts two blocks: not within a list, nor below the paragraph that announces a list."""
+    """Whether an empty line separates two blocks: not within a list, nor between a list and its introduction."""
     return not (first.kind == "item" and (above.kind == "sentence" or above.paragraph == first.paragraph))

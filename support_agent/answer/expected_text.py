@@ -1,8 +1,8 @@
-"""What a mail must say and may say, worked out for the gate from what the mail was made from: source by source.
+"""Computes for the gate, source by source, what a mail must say and may say.
 
-Invariant: this half never sees a template engine, a view or a rendered span. It walks the descriptions by itself, takes
-each value from the item anew, and what it does not find there has no text and is refused, not guessed. An item's
-parameters are all required, so an answer whose templates leave one out does not pass. Checked by
+Invariant: this half uses no template engine, view or rendered span. It walks the descriptions itself and reads each
+value from the item; a source without a value has no text and is refused. All parameters of an item are required, so an
+answer whose templates leave one out does not pass. Checked by
 tests/unit/answer/test_expected_text.py and tests/unit/answer/test_provenance.py.
 """
 
@@ -24,9 +24,9 @@ from support_agent.errors import GateRefused
 
 
 class ExpectedPart(NamedTuple):
-    """A source that a mail may cite, with the text, before any escaping, that a span citing it must have.
+    """A source that a mail may cite, with the unescaped text of its span.
 
-    None: there is none, as of a row that is too wide for a line; it can still be required, by `key_of`.
+    None: no text, as for a row that is too wide for a line; it can still be required, by `key_of`.
     """
 
     source: Source
@@ -41,10 +41,10 @@ class Expected(NamedTuple):
     required: tuple[str, ...]
 
     def text(self, source: Source) -> str:
-        """The text that must stand where a source is cited.
+        """The text of a span that cites this source.
 
         Raises:
-            GateRefused: what the mail was made from has nothing there.
+            GateRefused: the mail's data has no such source.
         """
         if (text := self.texts.get(source)) is None:
             shown = source.model_dump(exclude_none=True)
@@ -53,10 +53,10 @@ class Expected(NamedTuple):
 
 
 def expected(made_from: MadeFrom, templates: Templates) -> Expected:
-    """All that a mail may say, and what of it must be said.
+    """The texts that a mail may have, and those that it must have.
 
     Raises:
-        GateRefused: two parts of what it was made from could not be told apart.
+        GateRefused: two parts of the mail's data have the same source.
     """
     parts = list(expected_parts(made_from, templates))
     texts = {part.source: part.text for part in parts}
@@ -66,7 +66,7 @@ def expected(made_from: MadeFrom, templates: Templates) -> Expected:
 
 
 def expected_parts(made_from: MadeFrom, templates: Templates) -> Iterator[ExpectedPart]:
-    """Each part of what a mail was made from."""
+    """Each part of the mail's data."""
     reader = _Reader(templates, templates.locale_for(made_from.locale))
     match made_from:
         case FinalAnswer():

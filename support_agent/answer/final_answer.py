@@ -1,7 +1,7 @@
-"""The registry of what an answer says: typed items, each with the parameters it was made from.
+"""The content of an answer: typed items, each with its parameters.
 
-Invariant: an item holds only company text and values, never a string the model wrote. The types have no field that
-could: every text field below is filled by `support_agent.tools` from a Document, an account or a canned question.
+Invariant: an item holds only company text and values, never text of the model: `support_agent.tools` fills every text
+field below from a document, an account or a canned question.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ class Excerpt(Frozen):
 class DocumentItem(Frozen):
     """Sentences of a numbered document (none for delivery `link`; all for `full`).
 
-    `keeps_form`: steps have their numbers, rows their cells, and lists side by side stay apart, as in the document.
-    False in answers that were stored before this was kept; they still render to the same bytes.
-    `language` is the tag of the language that the document is written in; None in answers that were stored before a
-    document could be in several: they do not say it.
+    `keeps_form`: steps have their numbers, rows their cells, and adjacent lists are separate, as in the document. False
+    in answers stored by older versions; they still render to the same bytes.
+    `language` is the tag of the document's language; None in answers stored by older versions.
     """
 
     kind: Literal["document"] = "document"
@@ -52,7 +51,7 @@ class DocumentItem(Frozen):
     language: str | None = None
 
     def is_foreign_to(self, locale: str) -> bool:
-        """Whether a reader of a locale must be told that the document is in another language."""
+        """Whether the mail must say that the document is in another language than the locale's."""
         return self.language is not None and language_of(self.language) != language_of(locale)
 
 
@@ -63,13 +62,13 @@ class FieldItem(Frozen):
     field: str
     label: str
     value: Value | None
-    """None: the account has no such value (no invoice yet), which the template says."""
+    """None: the account has no such value (no invoice yet); the template says so."""
 
 
 class TableItem(Frozen):
-    """Rows of a series, with what was done to them in `steps` (closed words: "sorted by value, highest first").
+    """Rows of a series, with the operations on them in `steps` (closed words: "sorted by value, highest first").
 
-    `row_noun` says what the rows are ("invoices"); "" leaves that to the templates.
+    `row_noun` names the rows ("invoices"); "" leaves that to the templates.
     """
 
     kind: Literal["table"] = "table"
@@ -86,7 +85,7 @@ class TableItem(Frozen):
 
 
 class Operand(Frozen):
-    """What one aggregate was made from; `row_noun` as in `TableItem`."""
+    """The input of one aggregate; `row_noun` as in `TableItem`."""
 
     series: str
     label: str
@@ -96,7 +95,7 @@ class Operand(Frozen):
     aggregation: Literal["total", "average", "highest", "lowest", "count", "latest"]
     row_count: int
     value: Number | None
-    """None: there was no row to aggregate."""
+    """None: there were no rows."""
     day: date | None = None
     """The day of the row, for highest, lowest and latest."""
 
@@ -107,7 +106,7 @@ class AggregateItem(Frozen):
 
 
 class CalculationItem(Frozen):
-    """`left` and `right` joined: their sum, difference or ratio; both operands are shown."""
+    """The sum, difference or ratio of `left` and `right`; both operands are shown."""
 
     kind: Literal["calculation"] = "calculation"
     operation: Literal["add", "subtract", "ratio"]
@@ -133,9 +132,9 @@ class RecordColumn(Frozen):
 
 
 class RecordItem(Frozen):
-    """One record of the customer (`record` is its kind, "invoices"), and those of its columns that were asked for.
+    """One record of the customer (`record` is its kind, "invoices"), with the requested columns.
 
-    `label` says what it is ("Invoice"), `identifier` which one, as the company's database has it.
+    `label` is its type ("Invoice"), `identifier` its number as in the company's database.
     """
 
     kind: Literal["record"] = "record"
@@ -152,10 +151,10 @@ Item = Annotated[
 
 
 def is_covered_by(item: Item, sent: Item) -> bool:
-    """Whether what was sent tells a customer all that an item does, however the lists and tables in them are set.
+    """Whether a sent item contains all content of another one; the layout of lists and tables does not count.
 
-    A document says the same in another language, whichever of its sentences: they cannot be compared, and whoever wants
-    it once more needs a person.
+    A document in another language always counts as the same content: its sentences cannot be compared, and a customer
+    who asks again needs a person.
     """
     if isinstance(item, DocumentItem) and isinstance(sent, DocumentItem):
         if item.number == sent.number and item.language and sent.language and item.language != sent.language:
@@ -169,13 +168,13 @@ def _positions(item: DocumentItem) -> frozenset[int]:
 
 
 class Answer(Frozen):
-    """One block of the mail: the items that answer one of the customer's questions, or several of them together."""
+    """One block of the mail: the items that answer one or several of the customer's questions."""
 
     items: tuple[Item, ...]
 
 
 def with_answer(answers: Sequence[Answer], answer: Answer) -> tuple[Answer, ...]:
-    """The answers with one more, nothing of it twice: of a document that is there already the sentences join it."""
+    """The answers with one more, without repetition: sentences of a document that is already there join it."""
     blocks, left = list(answers), list[Item]()
     for item in answer.items:
         for place, block in enumerate(blocks):
@@ -188,7 +187,7 @@ def with_answer(answers: Sequence[Answer], answer: Answer) -> tuple[Answer, ...]
 
 
 def _block_with(block: Answer, item: Item) -> Answer | None:
-    """The block with what the item adds to one of its own; None where none of them is about the same."""
+    """The block with the item merged into one of its own; None if none is about the same."""
     for place, own in enumerate(block.items):
         if (joined := _joined(own, item)) is not None:
             return Answer(items=(*block.items[:place], joined, *block.items[place + 1 :]))
@@ -196,7 +195,7 @@ def _block_with(block: Answer, item: Item) -> Answer | None:
 
 
 def _joined(own: Item, item: Item) -> Item | None:
-    """Two items as one; None where that cannot be."""
+    """Two items as one; None if they cannot be merged."""
     if own == item:
         return own
     if not (isinstance(own, DocumentItem) and isinstance(item, DocumentItem)):
@@ -208,7 +207,7 @@ def _joined(own: Item, item: Item) -> Item | None:
 
 
 class FinalAnswer(Frozen):
-    """Everything an outgoing answer says.
+    """The whole content of an answer.
 
     `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `answered` of them are
     answered here and the rest went to a person (None in answers stored earlier: there each block answered one).
@@ -234,5 +233,5 @@ class FinalAnswer(Frozen):
 
     @property
     def n_remaining(self) -> int:
-        """How many a person has."""
+        """How many of the questions went to a person."""
         return max(0, self.asked - self.n_answered)

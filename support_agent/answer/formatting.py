@@ -1,6 +1,6 @@
-"""Typed values as text in a locale, and the cleaning that keeps a value data.
+"""Formats typed values in a locale, and cleans texts so that values stay data.
 
-Invariant: pure functions, and what they return is one line (`clean_lines` and `table_lines`: a tuple of them) without
+Invariant: the functions are pure, and return one line (`clean_lines` and `table_lines`: a tuple of lines) without
 control, bidirectional or private-use characters. Checked by tests/unit/answer/test_formatting.py.
 """
 
@@ -24,12 +24,12 @@ MONEY_PATTERN = "¤¤ #,##0.00;¤¤ -#,##0.00"
 QUANTITY_PATTERN = "#,##0.####"
 UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 JOINERS = frozenset("\u200c\u200d")
-"""Invisible, but part of how Persian, Hindi and emoji are written; they change no order and end no line."""
+"""Invisible, but needed for Persian, Hindi and emoji; they change no order and end no line."""
 TABLE_WIDTH = 76
-"""The widest table that is set in columns in a text, in characters of a fixed width."""
+"""Widest table in columns in a text, in characters of a fixed width."""
 COLUMN_GAP = "  "
 MIN_COLUMN = 3
-"""Of a rule: two hyphens alone on a line begin a signature."""
+"""Least length of a rule: two hyphens alone on a line begin a signature."""
 
 _LINE_END = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _WITHOUT_WIDTH = frozenset({"Mn", "Me", "Cf"})
@@ -42,7 +42,7 @@ def clean_line(text: str) -> str:
 
 
 def clean_lines(text: str) -> tuple[str, ...]:
-    """The lines of a text, each as `clean_line` leaves it, but indented as written; empty at neither end."""
+    """The lines of a text, each cleaned by `clean_line` with its indentation kept; no empty line at either end."""
     lines = [_without_unsafe(line.expandtabs(4)).rstrip() for line in _LINE_END.split(text)]
     while lines and not lines[-1]:
         lines.pop()
@@ -53,12 +53,12 @@ def clean_lines(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def table_lines(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], str] | None:
-    """A table in aligned columns: a line for each row, and the rule that stands under a header.
+    """A table in aligned columns: a line for each row, and the rule below a header.
 
     Args:
-        rows: At least one; a row with too few cells has empty ones at its end.
+        rows: At least one; missing cells at the end of a row are empty.
     Returns:
-        None where the table is wider than `TABLE_WIDTH`.
+        None if the table is wider than `TABLE_WIDTH`.
     """
     cleaned = [[clean_line(cell) for cell in row] for row in rows]
     widths = [max(MIN_COLUMN, *map(_width, column)) for column in zip_longest(*cleaned, fillvalue="")]
@@ -72,15 +72,15 @@ def table_lines(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], str
 
 
 def is_unsafe(character: str) -> bool:
-    """Whether no value may carry the character.
+    """Whether no value may contain the character.
 
-    Those are control, format (the bidi controls too), line separator, surrogate and private-use characters.
+    These are control, format (the bidi controls too), line separator, surrogate and private-use characters.
     """
     return unicodedata.category(character) in UNSAFE_CATEGORIES and character not in JOINERS
 
 
 def bare_subject(subject: str) -> str:
-    """A subject without the "Re:" (and its kin) before it, as one clean line."""
+    """A subject without its "Re:" and similar prefixes, as one clean line."""
     return _REPLY_PREFIX.sub("", clean_line(subject)).strip()
 
 
@@ -117,7 +117,7 @@ def format_month(day: date, tag: str) -> str:
 
 
 def period_code(name: str) -> str:
-    """The code whose word names a period: "year" for "2024", "month" for "2024-03", else the name itself."""
+    """The code of the word for a period: "year" for "2024", "month" for "2024-03", else the name itself."""
     if re.fullmatch(r"\d{4}", name, re.ASCII):
         return "year"
     return "month" if re.fullmatch(r"\d{4}-\d{2}", name, re.ASCII) else name
@@ -129,10 +129,10 @@ def format_count(count: int, tag: str) -> str:
 
 
 def format_counted(counted: Counted, number: int | Decimal, tag: str) -> str:
-    """What a number counts, in the plural form that stands beside it: "seat" beside 1, "seats" beside 9."""
+    """The counted noun in the plural form of a number: "seat" for 1, "seats" for 9."""
     if isinstance(counted, str):
         return clean_line(counted)
-    shown = Decimal(number).normalize()  # 1.0 is shown as 1, and counts as it
+    shown = Decimal(number).normalize()  # 1.0 is shown as 1, and has the plural form of 1
     return clean_line(counted.in_form(locale_of(tag).plural_form(abs(shown))))
 
 
@@ -142,7 +142,7 @@ def format_confidence(probability: float) -> str:
 
 
 def _format_amount(amount: Decimal, tag: str) -> str:
-    """Up to four decimals; an amount that would round to nothing keeps all of its own."""
+    """Up to four decimals; an amount that would round to zero keeps all its decimals."""
     is_tiny = amount != 0 and abs(amount) < Decimal("0.00005")
     return format_decimal(
         amount,
@@ -157,7 +157,7 @@ def _with_unit(number: str, unit: str) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns a text takes: two for a wide character, none for a mark upon the one before it."""
+    """The columns of a text: two per wide character, none for a combining mark."""
     return sum(
         0
         if unicodedata.category(character) in _WITHOUT_WIDTH

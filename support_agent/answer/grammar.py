@@ -1,7 +1,7 @@
 """The part of Jinja that templates may use: literal text, bare values, `if`, `for` and `include`.
 
-Invariant: what is not listed here is refused before anything is rendered, so that no expression can make
-text; the words stand in the template and the values come out as they went in. Checked by
+Invariant: anything not listed here is refused before rendering, so no expression can create text: words are in the
+template, and values are printed unchanged. Checked by
 tests/unit/answer/test_grammar.py.
 """
 
@@ -21,7 +21,7 @@ _RAW = re.compile(r"\{%[-+]?\s*raw\b")
 
 
 class Problem(Frozen):
-    """Something a template may not do: the 1-based line, what, and what to write instead."""
+    """A forbidden construct: its 1-based line, what it is, and what to write instead."""
 
     line: int
     what: str
@@ -29,7 +29,7 @@ class Problem(Frozen):
 
 
 class TemplateRefused(GateRefused):
-    """A template cannot be used as it is; `line` is 1-based."""
+    """A template cannot be used; `line` is 1-based."""
 
     code = "template"
 
@@ -52,7 +52,7 @@ def problems(source: str, tree: nodes.Template) -> list[Problem]:
 
 
 def _statement(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
-    """Problems of one statement, where `names` can be used."""
+    """Problems of one statement, in which `names` can be used."""
     match node:
         case nodes.Output():
             for printed in node.nodes:

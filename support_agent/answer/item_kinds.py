@@ -1,10 +1,10 @@
-"""One table describes each kind of item: its parts, their sources and formats, what a mail must show of it.
+"""The table of item kinds: the parts of each kind, with source, format, and whether a mail must show it.
 
 Rendering, the gate and `why` read it. A new kind of item is its type in `final_answer`, an entry here, a sample in
 `ops/template_samples`, and its two partials (text and HTML) in `templates/`.
 
-Invariant: each part of an item that says something is in its entry, required unless it says so, and what the company
-says itself is compared with its files. Checked by tests/unit/answer/test_item_kinds.py.
+Invariant: the entry of a kind has every part with content, required unless stated; text of the company is compared with
+its files. Checked by tests/unit/answer/test_item_kinds.py.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ VERSION_CHARACTERS = 12
 
 
 class InWords(NamedTuple):
-    """What an item says in one line, and what it was made from: for people of the company."""
+    """An item in one line, and its inputs, for the company's staff."""
 
     says: str
     source: str
 
 
 class ItemKind(NamedTuple):
-    """All that the program knows of a kind of item.
+    """The description of one kind of item.
 
     `keys` name what has a mode of autonomy (`core.modes`): the topics that the item is about.
-    `is_published`: it is made of the company's published words, as the automation notice says; else of an account.
-    `queries` are those of the company's database that its values come from, by their kind in `accounts.toml`.
-    `mismatch` says what of an item the company's files do not say in a locale, "" where they say all; only a document
-    has none, as `verification` looks it up by its version.
+    `is_published`: its words are published by the company, not values of an account; the automation notice says which.
+    `queries` are the database queries of its values, by their kind in `accounts.toml`.
+    `mismatch` says which part of an item differs from the company's files in a locale, or ""; documents have none, as
+    `verification` looks them up by version.
     """
 
     shape: Shape
@@ -82,12 +82,12 @@ class ItemKind(NamedTuple):
 
 
 def document_named(number: int, language: str | None) -> str:
-    """A document as people are shown it: "document 1 (de)"; without its language where that is not stored."""
+    """A document for people: "document 1 (de)"; without the language if that is not stored."""
     return f"document {number}" if language is None else f"document {number} ({language})"
 
 
 def _foreign_language(item: DocumentItem, locale: str) -> str | None:
-    """The name of the language of a document, where that is not the mail's."""
+    """The name of a document's language if it differs from the mail's."""
     return language_name(item.language, locale) if item.language and item.is_foreign_to(locale) else None
 
 
@@ -210,7 +210,7 @@ _PERIOD = Shape(
     ),
     facts={"is_all_time": _is_all_time},
 )
-"""`words` ("in", "last month"), then `value` for a year or a month; the days where the period has a start."""
+"""`words` ("in", "last month"), then `value` for a year or a month; the days if the period has a start."""
 
 
 def _row_noun(data: TableItem | Operand, locale: str) -> str | None:

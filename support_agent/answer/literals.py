@@ -1,7 +1,7 @@
-"""What a template says itself, found without a template engine: the gate's own reading of the files.
+"""Finds the literal text of a template without a template engine, for the gate.
 
-Invariant: a piece is the text between two tags (or line ends) of one line, whole; a span that cites a
-template must be a whole piece, so a sentence cannot be pasted together from letters. Checked by
+Invariant: a piece is the whole text between two tags (or line ends) of one line; a span that cites a template must be a
+whole piece, so sentences cannot be assembled from letters. Checked by
 tests/unit/answer/test_literals.py.
 """
 
@@ -15,7 +15,7 @@ _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def pieces(text: str) -> dict[int, tuple[str, ...]]:
-    """Literal pieces by 1-based line, each with its line end where it has one."""
+    """Literal pieces by 1-based line, each with its line end, if any."""
     found: dict[int, list[str]] = {}
     line = start = 0
     for end, after in [*(match.span() for match in _TAG.finditer(text)), (len(text), len(text))]:
@@ -28,5 +28,5 @@ def pieces(text: str) -> dict[int, tuple[str, ...]]:
 
 
 def stands_at(span: str, text: str, line: int) -> bool:
-    """Whether the span is a whole piece of that line, but for white space taken off its ends."""
+    """Whether the span is a whole piece of that line, except for white space at its ends."""
     return any(span in piece and span.strip() == piece.strip() for piece in pieces(text).get(line, ()))

@@ -19,7 +19,7 @@ from support_agent.answer.parts import Group, Part, Shape, computed, counted, in
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet
-"""What a mail is made from."""
+"""The data of a mail."""
 
 
 def _is_partial(final: FinalAnswer) -> bool:
@@ -108,7 +108,7 @@ _PAGE = Shape(
         inbound("page_text", name="text"),
     )
 )
-_LOOKED = Shape(
+_RETRIEVAL = Shape(
     parts=(
         inbound("question_number", name="number"),
         inbound("question", is_required=never),
@@ -119,11 +119,12 @@ _LOOKED = Shape(
 
 
 def _by_question(view: Any, packet: Packet) -> Mapping[str, object]:
-    """Evidence below its question, and pages with the number of theirs; both count on from question to question."""
-    ends = list(accumulate(len(looked.evidence) for looked in packet.looked))
-    for looked, one, end in zip(packet.looked, view.looked, ends, strict=True):
-        one.evidence = view._evidence[end - len(looked.evidence) : end]
-    asked = [one.number for looked, one in zip(packet.looked, view.looked, strict=True) for _ in looked.pages]
+    """Attach evidence to its question, and the question's number to pages; both are numbered across questions."""
+    ends = list(accumulate(len(retrieval.evidence) for retrieval in packet.retrievals))
+    for retrieval, one, end in zip(packet.retrievals, view.looked, ends, strict=True):
+        one.evidence = view._evidence[end - len(retrieval.evidence) : end]
+    both = zip(packet.retrievals, view.looked, strict=True)
+    asked = [one.number for retrieval, one in both for _ in retrieval.pages]
     for page, number in zip(view.pages, asked, strict=True):
         page.question = number
     return {}
@@ -167,7 +168,12 @@ PACKET = Shape(
         Group("offered", _OFFERED, lambda number, _: {"index": number, "answer": 0, "item": number}),
         Group("considered", _CONSIDERED, counted("index")),
         Group("found", _FOUND, counted("index")),
-        Group("looked", _LOOKED, lambda number, _: {"index": number, "answer": 0, "item": number}),
+        Group(
+            "looked",
+            _RETRIEVAL,
+            lambda number, _: {"index": number, "answer": 0, "item": number},
+            read="retrievals",
+        ),
         Group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
         Group("pages", _PAGE, counted("index")),
     ),

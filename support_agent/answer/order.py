@@ -1,8 +1,8 @@
-"""The gate's check of where a document's words stand: sentences in order, numbers before items, cells in their rows.
+"""The gate's check of the order of a document: sentences in order, numbers before items, cells in their rows.
 
-Invariant: each sentence, number and cell of an item stands in a body once and in the document's order (a table that is
-set row by row has the header before each cell), and no row or column can run into another. What the words themselves
-are is checked by `expected_text`. Checked by tests/unit/answer/test_order.py.
+Invariant: each sentence, number and cell of an item is in a body once, in the document's order (a table printed as
+records repeats the header before each cell), and rows and columns are separate. `expected_text` checks the words.
+Checked by tests/unit/answer/test_order.py.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _CELL = re.compile(r"<t[dh]\b")
 _ROW = re.compile(r"</?t(?:r|able|head|body)\b")
 
 Begins = Literal["", "word", "line", "record", "table", "row", "cell"]
-"""What a place begins: in a text a word of a line, a line, or a record (after an empty line); in HTML a table, a row or
-a cell. "" where nothing is demanded."""
+"""The unit that starts at a place: in text a word, a line, or a record (after an empty line); in HTML a table, a row or
+a cell. "": no requirement."""
 
 
 class _Place(NamedTuple):
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
 
 
 def check_order(surface: Surface, rendered: Rendered, final: FinalAnswer) -> None:
-    """Refuse a body in which the words of a document have changed places.
+    """Refuse a body with a document's words in another order.
 
     Raises:
         GateRefused: which document.
@@ -57,7 +57,7 @@ def _check_item(surface: Surface, item: DocumentItem, said: Sequence[tuple[_Plac
 
 
 def _said(rendered: Rendered, answer: int, item: int) -> Iterator[tuple[_Place, str]]:
-    """The places of an item in a body, each with all that stands between it and the one before."""
+    """The places of an item in a body, each with the text between it and the previous one."""
     before = ""
     for span in rendered.spans:
         source = span.source
@@ -70,7 +70,7 @@ def _said(rendered: Rendered, answer: int, item: int) -> Iterator[tuple[_Place, 
 
 
 def _expected(surface: Surface, item: DocumentItem) -> Iterator[tuple[_Place, Begins]]:
-    """The places of an item in the order in which they must stand."""
+    """The places of an item in the required order."""
     for (_, is_table), group in groupby(item.excerpts, key=lambda excerpt: (excerpt.paragraph, bool(excerpt.cells))):
         excerpts = list(group)
         if is_table:
@@ -121,7 +121,7 @@ def _filled(row: Excerpt) -> list[int]:
 
 
 def _does_begin(begins: Begins, before: str, cells: int) -> bool:
-    """Whether what stands before a place puts it where it belongs; in HTML so many cells further than the last."""
+    """Whether the text before a place starts the required unit; in HTML, this many cells after the previous one."""
     match begins:
         case "":
             return True

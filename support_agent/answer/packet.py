@@ -1,15 +1,15 @@
-"""What a person gets when a case stops: everything that was seen and considered, as data.
+"""The packet that a person gets with an escalated case: what was found and considered, as data.
 
-Invariant: a packet goes to staff only. It is the one mail that holds a customer's own text and passages of the web, and
-still nothing of a model's: calls are closed, reasons are codes with the company's words. Checked by
-tests/unit/answer/test_packet.py and tests/journey/test_web_pages.py.
+Invariant: a packet goes to staff only. It is the only mail with a customer's text and web passages, and has no text of
+a model: calls are closed, reasons are codes with the company's words. Checked by tests/unit/answer/test_packet.py and
+tests/journey/test_web_pages.py.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
@@ -25,7 +25,7 @@ class RunnerUp(Frozen):
 
 
 class Considered(Frozen):
-    """A call that was chosen: its closed arguments as text, how sure the choice was, and what came of it."""
+    """A call that was chosen: its closed arguments as text, its confidence, and its outcome."""
 
     call: str
     confidence: Probability
@@ -49,7 +49,7 @@ class QuotedSentence(Frozen):
 
 
 class FoundEvidence(Frozen):
-    """Sentences of one document that bear on a question, in its order; the grade is the probability that they do."""
+    """Relevant sentences of one document, in its order; the grade is the probability that they are relevant."""
 
     number: int
     title: str
@@ -58,10 +58,10 @@ class FoundEvidence(Frozen):
 
 
 class FoundPage(Frozen):
-    """A passage of a web page, as it was found: the words of strangers, which no customer is sent.
+    """A passage of a web page: not the company's words, so customers never get it.
 
-    `found_by` names the sources that named the page; `heading` is its title, "" where it has none. `document` is the
-    number of the company's document whose page it is (`desk.retrieved.numbered`), None where it is no document's.
+    `found_by` names the sources of the page; `heading` is its title, or "". `document` is the number of the company's
+    document with this address (`desk.retrieved.numbered`), or None.
     """
 
     address: str
@@ -72,10 +72,10 @@ class FoundPage(Frozen):
 
 
 class QuestionRetrieval(Frozen):
-    """What the fact room found out about a question, and nothing that a model wrote.
+    """The findings of the fact room for a question, without text of a model.
 
-    `number` counts the mail's questions from 1, `question` is the customer's own text; `reason_code` says what came of
-    it, its words come from `words.yaml`. `evidence` is the company's own sentences, `pages` are none of its.
+    `number` counts the mail's questions from 1, `question` is the customer's text; `reason_code` is the result, its
+    words come from `words.yaml`. `evidence` is the company's sentences, `pages` are of others.
     """
 
     number: Annotated[int, Field(ge=1)]
@@ -98,9 +98,11 @@ class Offered(Frozen):
 
 
 class Packet(Frozen):
-    """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` what was
-    answered, if part was, `proposed_text` what would be.
+    """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` is the part that was
+    answered, if any, `proposed_text` what would be.
     """
+
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     locale: str = "en"
     """The locale of the staff."""
@@ -114,13 +116,13 @@ class Packet(Frozen):
     left_out: Annotated[int, Field(gt=0)] | None = None
     """How many more characters the mail has than `mail_text`; the whole mail goes along as an attachment."""
     reason_code: str
-    """Why the case stopped, as a code; its words come from `words.yaml` where it has some."""
+    """Why the case was escalated, as a code; its words, if any, come from `words.yaml`."""
     why: str = ""
-    """What more is known of the reason ("the plan needs level 3")."""
+    """Details of the reason ("the plan needs level 3")."""
     considered: tuple[Considered, ...] = ()
     found: tuple[FoundDocument, ...] = ()
-    looked: tuple[QuestionRetrieval, ...] = ()
-    """The questions that evidence was retrieved for and are for a person now."""
+    retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
+    """The questions that evidence was retrieved for and are for a person now; `looked` in templates and as stored."""
     answered_text: str | None = None
     proposed_text: str | None = None
     """The answer that waits for a person, with its subject, as it would arrive; `reason_code` is its mode."""
@@ -134,10 +136,10 @@ class Packet(Frozen):
 
     @property
     def evidence(self) -> tuple[FoundEvidence, ...]:
-        """That of all questions, in their order."""
-        return tuple(evidence for looked in self.looked for evidence in looked.evidence)
+        """The evidence of all questions, in order."""
+        return tuple(evidence for one in self.retrievals for evidence in one.evidence)
 
     @property
     def pages(self) -> tuple[FoundPage, ...]:
-        """Those of all questions, in their order."""
-        return tuple(page for looked in self.looked for page in looked.pages)
+        """The pages of all questions, in order."""
+        return tuple(page for one in self.retrievals for page in one.pages)

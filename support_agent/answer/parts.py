@@ -1,10 +1,10 @@
-"""The words in which data of a mail is described: its parts, where each comes from, its format, whether it is required.
+"""Types that describe the data of a mail: its parts, with source, format, and whether they are required.
 
-A `Shape` describes one model (an item, one of its rows, a packet). `views` reads shapes to give templates their values,
-`expected_text` to compute for the gate what a mail must say, the provenance report to say where a piece comes from.
+A `Shape` describes one model (an item, one of its rows, a packet). `views` uses shapes for the values of templates,
+`expected_text` for the gate's expected text, the provenance report for the origin of a piece.
 
-Invariant: a description holds no text of a mail. It names an attribute, a source and a format; whoever needs the text
-takes it from the model anew. Checked by tests/unit/answer/test_item_kinds.py.
+Invariant: a description holds no text of a mail, only an attribute, a source and a format; each reader takes the text
+from the model itself. Checked by tests/unit/answer/test_item_kinds.py.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from support_agent.answer.sources import (
 from support_agent.answer.templates import Word
 
 Format = Callable[[Any, str], str | None]
-"""A value as text in a locale; None where there is nothing to say."""
+"""A value as text in a locale, or None."""
 Read = Callable[[Any], Any]
 Position = Mapping[str, object]
-"""Where something stands, by the names of the fields of sources: `answer`, `item`, `side`, `row`, ..."""
+"""A position, by the names of the fields of sources: `answer`, `item`, `side`, `row`, ..."""
 
 
 def always(_: object) -> bool:
@@ -46,12 +46,12 @@ def itself(model: Any) -> Any:
 
 
 def plain(value: object, _: str) -> str:
-    """Text, numbers and codes as they are."""
+    """Text, numbers and codes unchanged."""
     return str(value)
 
 
 def verbatim(text: str, _: str) -> str:
-    """Lines that are set already: nothing is taken off their ends."""
+    """Formatted lines: their ends are not trimmed."""
     return text
 
 
@@ -59,10 +59,9 @@ def verbatim(text: str, _: str) -> str:
 class Part:
     """One text of a model.
 
-    `cited_as` is what sources call it (of a word: its section), `name` what templates do, where that differs; `read` is
-    the attribute where that is not its name. An optional part is absent where its value is None or "", and a template
-    can ask for that; a required one must be in the mail wherever it is not absent. `is_queried`: a query of the
-    company's database returned it.
+    `cited_as` is its name in sources (of a word: its section), `name` its name in templates, if different; `read` is
+    the attribute, if not named like it. An optional part is absent if its value is None or "", and a template can test
+    that; a required part must be in the mail unless it is absent. `is_queried`: it comes from the company's database.
     """
 
     source: type[Source]
@@ -81,14 +80,14 @@ class Part:
         return self.name or self.cited_as
 
     def value(self, model: object) -> Any:
-        """The value as the model has it now; None where it is absent."""
+        """The value in the model, or None."""
         value = _read(self.read or self.called, model)
         return None if self.is_optional and value == "" else value
 
     def cite(self, at: Position, code: str = "", word: Word | None = None) -> Source:
-        """The source of the part at a position; of a word, the place in the templates as well.
+        """The source of the part at a position; for a word, with its place in the templates.
 
-        A word that the templates do not have is cited without a place, which no mail can contain.
+        A word that the templates lack is cited without a place, which no mail can contain.
         """
         named = {"section": self.cited_as, "code": code, "line": word.line if word else 1}
         words = {**named, "name": word.name if word else "?"} if self.source is WordSource else {}
@@ -115,10 +114,10 @@ class View(SimpleNamespace):
 
 
 class Shape(NamedTuple):
-    """All of one model: its texts, what lies below it, plain `facts` that templates may branch on but not print.
+    """One model: its texts, its groups, and plain `facts` that templates may test but not print.
 
-    `identity` names the fields that its sources take from the model ("name" from `series`). `layout` sets the
-    groups otherwise, in views with `layout_names`. Names that begin with "_" are for the layout alone.
+    `identity` names the fields that its sources take from the model ("name" from `series`). `layout` arranges the
+    groups in other views, with `layout_names`. Names that begin with "_" are only for the layout.
     """
 
     parts: tuple[Part, ...]
@@ -133,7 +132,7 @@ class Shape(NamedTuple):
         return {**at, **{field: getattr(model, name) for field, name in self.identity.items()}}
 
     def all_parts(self) -> Iterator[Part]:
-        """Those of the model and of all that lies below it."""
+        """The parts of the model and of its groups."""
         yield from self.parts
         for group in self.groups:
             yield from (group.of,) if isinstance(group.of, Part) else group.of.all_parts()

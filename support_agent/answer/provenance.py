@@ -1,10 +1,10 @@
-"""The gate: no mail leaves unless each of its characters has a source that is checked again here.
+"""The gate: refuses a mail unless each of its characters has a source that is checked again here.
 
-Whether the items that are cited are the company's own words `verification` looks up.
+`verification` checks that the cited items are the company's own words.
 
-Invariant: the gate believes neither the renderer nor the templates. Literal spans must be whole pieces of the cited
-template line; every other span must cite a source that `expected_text` finds in what the mail was made from, and have
-its text; nothing that is required (an item's parameters, the notice) may be missing. Checked by
+Invariant: the gate trusts neither the renderer nor the templates. A literal span must be a whole piece of the cited
+template line; every other span must cite a source that `expected_text` finds in the mail's data, and have its text;
+nothing required (an item's parameters, the notice) may be missing. Checked by
 tests/unit/answer/test_provenance.py.
 """
 
@@ -36,7 +36,7 @@ from support_agent.errors import GateRefused
 
 NOTICE = "notice"
 MIN_NOTICE_WORDS = 5
-"""Of the notice: a ruler alone tells nobody anything."""
+"""Least letters of the notice: a rule alone says nothing."""
 MARKUP = re.compile(r"<[^>]*>?|[^<]*>")
 WORD = re.compile(r"[^\W\d_]{2,}")
 STAFF_TEMPLATES = "escalation"
@@ -46,7 +46,7 @@ def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templa
     """Refuse the mail unless every character of every part has a true source, and nothing required is missing.
 
     Raises:
-        GateRefused: which part, which text, and why.
+        GateRefused: names the part and the text, and says why.
     """
     if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet):
         raise GateRefused("a desk packet goes to staff and nothing else does: the mail was made from something else")
@@ -117,7 +117,7 @@ def _check_span(surface: Surface, span: Span, made_from: MadeFrom, templates: Te
 def _check_literal(
     surface: Surface, text: str, source: TemplateSource, made_from: MadeFrom, templates: Templates
 ) -> None:
-    """A literal is a whole piece of the line of a template that this locale and part of the mail use."""
+    """Refuse a literal unless it is a whole piece of a template line for this locale and part of the mail."""
     name = source.name.partition("/")[2]
     suffix = ".html.j2" if surface == "html" else ".txt.j2"
     if not name.endswith(suffix):
@@ -131,7 +131,7 @@ def _check_literal(
 
 
 def _check_notice(surface: Surface, rendered: Rendered, is_at_top: bool) -> None:
-    """The automation notice stands in the mail, in words of its own partial; where it must, above the first item."""
+    """Refuse a mail without the automation notice from its own partial; if required, it is above the first item."""
     places = [place for place, span in enumerate(rendered.spans) if _is_of_notice(span) and WORD.search(_shown(span))]
     said = " ".join(_shown(rendered.spans[place]) for place in places)
     if len(WORD.findall(said)) < MIN_NOTICE_WORDS:
@@ -143,7 +143,7 @@ def _check_notice(surface: Surface, rendered: Rendered, is_at_top: bool) -> None
 
 
 def _shown(span: Span) -> str:
-    """What a reader sees of a literal: without markup."""
+    """The visible text of a literal, without markup."""
     return MARKUP.sub(" ", span.text)
 
 

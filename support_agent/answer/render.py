@@ -1,9 +1,9 @@
-"""Templates and a FinalAnswer in, the mail's texts as spans out.
+"""Renders a FinalAnswer with templates to texts as spans.
 
-Jinja runs sandboxed and strict over the small grammar of `grammar`. Literal text and values both come out of
-it between private-use marks that name their source, and the marks are read back into spans.
-Invariant: what stands outside the marks is refused, so nothing can be rendered that has no source; whether
-the sources are true is checked by `provenance` afterwards. Checked by tests/unit/answer/test_render.py.
+Jinja runs sandboxed and strict, limited to `grammar`. It prints literal text and values between private-use marks that
+name their source; the marks are then read back into spans.
+Invariant: text outside the marks is refused, so all rendered text has a source; `provenance` then checks that the
+sources are true. Checked by tests/unit/answer/test_render.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from support_agent.answer.views import Sourced, Viewer
 from support_agent.errors import GateRefused
 
 OPEN, MIDDLE, CLOSE = "\ue000", "\ue001", "\ue002"
-"""Around a span: OPEN, "t" (template) or "v" (value) and its number, MIDDLE, the text, CLOSE."""
+"""The marks of a span: OPEN, "t" (template) or "v" (value) and its number, MIDDLE, the text, CLOSE."""
 SUFFIXES: Mapping[Surface, str] = {"subject": ".txt.j2", "text": ".txt.j2", "html": ".html.j2"}
 
 
@@ -58,7 +58,7 @@ def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
     """Subject, text and HTML of an answer.
 
     Raises:
-        GateRefused: a template cannot be used (code `template`); says which, where and what to do.
+        GateRefused: a template cannot be used (code `template`); says which one, where, and what to do.
     """
     viewer = _viewer(templates, final.locale)
     return _customer_mail("answer", viewer.answer(final), viewer)
@@ -75,7 +75,7 @@ def render_acknowledgement(acknowledgement: Acknowledgement, templates: Template
 
 
 def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
-    """Subject and text of the mail that hands a case to a person.
+    """Subject and text of the packet for a person.
 
     Raises:
         GateRefused: as `render_answer`.
@@ -99,7 +99,7 @@ def render_item(item: Item, locale: str, templates: Templates, surface: Surface)
 
 
 def parse_template(full_name: str, source: str) -> list[Problem]:
-    """Everything that is wrong with a template as it is written, before it is rendered."""
+    """The problems of a template that can be found without rendering."""
     try:
         return problems(source, jinja2.Environment(autoescape=True).parse(source, full_name))
     except jinja2.TemplateSyntaxError as error:
@@ -129,7 +129,7 @@ def _render(name: str, surface: Surface, context: Mapping[str, object], viewer: 
     except jinja2.TemplateNotFound as error:
         what = f"there is no template {error.name!r} for locale {viewer.locale!r}: add it"
         raise GateRefused(what, code="template") from error
-    except Exception as error:  # a template can fail in any way, and each of them means a person
+    except Exception as error:  # a template can fail in any way; every failure escalates
         raise _failed(error, file) from error
     spans = _read_marks(marked, engine.literals, viewer.sources)
     if surface == "subject" and spans and not spans[-1].text.rstrip("\n"):
@@ -140,7 +140,7 @@ def _render(name: str, surface: Surface, context: Mapping[str, object], viewer: 
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Jinja with nothing in it: no globals, no filter but `length`, no test but `none`."""
+    """A minimal Jinja: no globals, only the filter `length` and the test `none`."""
 
     def __init__(self, templates: Templates, locale: str, is_html: bool) -> None:
         super().__init__(
@@ -199,7 +199,7 @@ def _engine(templates: Templates, locale: str, is_html: bool) -> _Environment:
 
 
 def _mark_value(value: object) -> str:
-    """What Jinja prints for a value: the value between its marks. Anything but a `Sourced` is refused."""
+    """The text that Jinja prints for a value: between its marks. Only a `Sourced` is allowed."""
     if not isinstance(value, Sourced):
         raise GateRefused(
             f"a template prints {str(value)[:80]!r}, which has no source: print a value such as item.label",
@@ -226,7 +226,7 @@ def _read_marks(marked: str, literals: list[Source], values: list[Source]) -> li
 
 
 def _failed(error: Exception, file: str) -> GateRefused:
-    """The failure of a template with the line where it failed, which Jinja leaves in the traceback."""
+    """The failure of a template, with its line from the traceback."""
     places = [
         (frame.filename, frame.lineno)
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,7 +1,7 @@
-"""What a rendered mail is made of: spans of text, each with the source it came from.
+"""The spans of a rendered mail, each with its source.
 
-Invariant: a `Rendered` is nothing but its spans, so every character lies in exactly one of them; whether a
-source tells the truth is not believed here but checked again by `support_agent.answer.provenance`.
+Invariant: a `Rendered` consists of its spans, so every character is in exactly one of them. `answer.provenance` checks
+that the sources are true.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from support_agent.core.frozen import Frozen
 
 Position = Annotated[int, Field(ge=0)]
 PartName = Annotated[str, Field(pattern="^[a-z_]+$")]
-"""Which part of an item or a packet a text shows. `item_kinds` and `mail_parts` say which there are; the gate refuses
-every other."""
+"""The part of an item or a packet that a text shows, from `item_kinds` or `mail_parts`; the gate refuses others."""
 Side = Literal["left", "right"]
 """Which operand of a calculation."""
 Surface = Literal["subject", "text", "html"]
@@ -32,8 +31,8 @@ class TemplateSource(Frozen):
 class WordSource(Frozen):
     """The company's word for a code ("total", "last_quarter"): `words.yaml` of a locale, section and line.
 
-    `answer`, `item`, `side` and `step` say where in the FinalAnswer the code stands; in a desk packet all are None, but
-    `item` counts the questions that evidence was retrieved for.
+    `answer`, `item`, `side` and `step` are the code's position in the FinalAnswer; in a packet all are None, except
+    that `item` counts the questions with retrieved evidence.
     """
 
     kind: Literal["word"] = "word"
@@ -48,9 +47,8 @@ class WordSource(Frozen):
 
 
 class DocumentSource(Frozen):
-    """A part of a numbered document's item; `sentence` is its index in the document, for headings and all that stands
-    under them; `column` that of a cell, from 0. `language` is that of the item, for people who ask where a text comes
-    from; None where the item has none.
+    """A part of a document's item; `sentence` is the index in the document, for headings and their content; `column` is
+    that of a cell, from 0. `language` is the item's, for people who ask for the origin of a text, or None.
     """
 
     kind: Literal["document"] = "document"
@@ -108,7 +106,7 @@ class SubjectSource(Frozen):
 
 
 class ComputedSource(Frozen):
-    """A number that code worked out: how many questions, how many rows, the result of a calculation."""
+    """A computed number: of questions, of rows, or the result of a calculation."""
 
     kind: Literal["computed"] = "computed"
     part: PartName
@@ -142,7 +140,7 @@ Source = Annotated[
 
 
 class Span(Frozen):
-    """Text as it stands in the mail (escaped, in HTML), and where it came from."""
+    """Text as in the mail (escaped, in HTML), and its source."""
 
     text: Annotated[str, Field(min_length=1)]
     source: Source
@@ -155,7 +153,7 @@ class Rendered(Frozen):
 
     @property
     def text(self) -> str:
-        """The bytes-to-be: the spans, joined."""
+        """The joined text of the spans."""
         return "".join(span.text for span in self.spans)
 
 
@@ -175,9 +173,9 @@ class RenderedPacket(Frozen):
 
 
 def key_of(source: Source) -> str:
-    """A source as words for people, the same for the same thing wherever its template stands.
+    """A key of a source, independent of the place in the template.
 
-    A row is the same as its line, its rule and its cells: that each of these is there `order` checks.
+    A row has the same key as its line, its rule and its cells; `order` checks that each of them is there.
     """
     shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line", "column", "language"})
     if isinstance(source, DocumentSource) and source.part in ("cell", "rule"):

@@ -1,7 +1,7 @@
-"""The company's templates as they were at one moment: read once, hashed, and handed around whole.
+"""A snapshot of the company's templates: read once and hashed.
 
-Invariant: nothing is rendered from a file that is not in `files`, and `version` is the sha256 over all of
-them, so what is stored renders again to the same bytes. Checked by tests/unit/answer/test_templates.py.
+Invariant: rendering uses only `files`, and `version` is the sha256 over all of them, so stored mails render again to
+the same bytes. Checked by tests/unit/answer/test_templates.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LINE_END = re.compile("\r\n?")
 
 
 class TemplatesUnusable(ConfigError):
-    """The templates cannot be read; `name` and `line` say where, as far as it has a place."""
+    """The templates cannot be read; `name` and `line` are the place, if known."""
 
     def __init__(self, what: str, todo: str, name: str | None = None, line: int | None = None) -> None:
         place = "" if name is None else f"{name}: " if line is None else f"{name}:{line}: "
@@ -51,8 +51,8 @@ class Word(Frozen):
 class Templates(Frozen):
     """Every template and table of words of a company, in order of name.
 
-    Each folder is a language ("de") or what a country has of its own ("de-AT"); one that lacks a file or a word uses
-    that of the next in `locales.lookup`, at last the English one.
+    Each folder is a language ("de") or a country's variant ("de-AT"); missing files and words come from the next folder
+    of `locales.lookup`, finally from English.
     """
 
     files: tuple[TemplateFile, ...]
@@ -80,8 +80,8 @@ class Templates(Frozen):
         """The templates of a mapping of name to text, such as the store keeps.
 
         Raises:
-            TemplatesUnusable: there is nothing for the fallback language, or a file holds characters that
-                cannot be seen (they could hide text, or forge the marks of spans).
+            TemplatesUnusable: the fallback language is missing, or a file has invisible characters (they could hide
+                text, or forge the marks of spans).
         """
         if not any(name.startswith(f"{FALLBACK_LOCALE}/") for name in files):
             raise TemplatesUnusable(
@@ -96,7 +96,7 @@ class Templates(Frozen):
         return cls(files=tuple(TemplateFile(name=name, text=text) for name, text in normal.items()))
 
     def as_files(self) -> dict[str, str]:
-        """Name to text, as `from_files` takes them."""
+        """Name to text, as for `from_files`."""
         return dict(self._by_name)
 
     @cached_property
@@ -115,11 +115,11 @@ class Templates(Frozen):
         return frozenset(file.name.partition("/")[0] for file in self.files)
 
     def has_language(self, tag: str) -> bool:
-        """Whether there are templates for a locale, be it for its language or for English as it is."""
+        """Whether there are templates for a locale or its language."""
         return language_of(tag) == FALLBACK_LOCALE or next(self._folders(tag)) != FALLBACK_LOCALE
 
     def locale_for(self, tag: str) -> str:
-        """The customer's locale where there are templates for it, else English: words and dates agree."""
+        """The customer's locale if there are templates for it, else English, so that words and dates agree."""
         return tag if self.has_language(tag) else FALLBACK_LOCALE
 
     def locale_of(self, customer: Customer | None, otherwise: str) -> str:
@@ -127,16 +127,16 @@ class Templates(Frozen):
         return customer.locale if customer is not None and self.has_language(customer.locale) else otherwise
 
     def resolve(self, name: str, locale: str) -> str | None:
-        """The full name of the file that is `name` in a locale: the first there is of its folders."""
+        """The full name of the file `name` in a locale: from the first of its folders that has it."""
         names = (f"{folder}/{name}" for folder in self._folders(locale))
         return next((full_name for full_name in names if full_name in self._by_name), None)
 
     def source(self, full_name: str) -> str:
-        """The text of a file; "" where there is none."""
+        """The text of a file, or ""."""
         return self._by_name.get(full_name, "")
 
     def word(self, section: str, code: str, locale: str) -> Word | None:
-        """The word for a code in a locale: the first there is of its folders."""
+        """The word for a code in a locale: from the first of its folders that has it."""
         words = (self._words.get((folder, section, code)) for folder in self._folders(locale))
         return next((word for word in words if word), None)
 
@@ -146,7 +146,7 @@ class Templates(Frozen):
         return tuple(sorted(code for language, part, code in self._words if (language, part) == english))
 
     def _folders(self, locale: str) -> Iterator[str]:
-        """The folders that a locale is looked up in, in order; the last is the English one."""
+        """The folders of a locale, in order; the last is the English one."""
         names = {folder.lower(): folder for folder in self.languages}
         return (names[key] for key in lookup(locale) if key in names)
 
@@ -168,7 +168,7 @@ def read_words(name: str, text: str) -> list[tuple[str, str, str, int]]:
     """(section, code, word, 1-based line) of each entry of a `words.yaml`: a mapping of sections of codes.
 
     Raises:
-        TemplatesUnusable: it is not such a mapping; says the line.
+        TemplatesUnusable: it is no such mapping; names the line.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)

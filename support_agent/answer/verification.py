@@ -1,8 +1,8 @@
-"""What a company says, looked up again: the items of an answer against the files that they were taken from.
+"""Compares the items of an answer with the company's files.
 
 Invariant: a document's title, address, date, headings, sentences, numbers and cells, a canned question, and the name
-and labels of a field, a series or a record stand in an answer as in the company's files. The values of an account
-change, so they cannot be looked up again: the gate compares them with what was read for this answer. Checked by
+and labels of a field, a series or a record are in an answer as in the company's files. Account values change, so the
+gate compares them with the values that were read for this answer. Checked by
 tests/unit/answer/test_verification.py.
 """
 
@@ -21,8 +21,8 @@ from support_agent.company.documents import Document
 class Verifier:
     """Compares answers with the company's files.
 
-    `document` finds a document by its version; where its language is not known, as in a replay, it is not compared.
-    `company` is None where its other files are not known any more, as in a replay: of them nothing is stored.
+    `document` finds a document by its version; an unknown language, as in a replay, is not compared. `company` is None
+    if its other files are unknown, as in a replay, because they are not stored.
     """
 
     document: Callable[[str], Document | None]
@@ -30,14 +30,14 @@ class Verifier:
 
     @classmethod
     def of(cls, company: Company) -> Verifier:
-        """The company as it is loaded."""
+        """A verifier for the loaded company."""
         return cls({document.version: document for document in company.texts}.get, company)
 
     def mismatches(self, final: FinalAnswer, locale: str) -> Iterator[str]:
-        """What an answer says in the company's name and the company's files do not say, each in one sentence.
+        """The differences between an answer and the company's files, each in one sentence.
 
         Args:
-            locale: That of the templates, in which labels and questions are taken.
+            locale: The templates' locale, for labels and questions.
         """
         for item in (item for answer in final.answers for item in answer.items):
             if isinstance(item, DocumentItem):
@@ -64,7 +64,7 @@ class Verifier:
 
 
 def _stands_in(excerpt: Excerpt, document: Document, keeps_form: bool) -> bool:
-    """Whether the document says all of it; what an older answer did not keep yet may be missing."""
+    """Whether the document contains the whole item; parts that older versions did not store may be missing."""
     if not 0 <= excerpt.index < len(document.sentences):
         return False
     sentence = document.sentences[excerpt.index]

@@ -1,9 +1,8 @@
-"""What a template sees: the values of a mail as text that knows its source, and plain facts to branch on.
+"""The values that a template sees: texts with their sources, and plain facts to test.
 
-Invariant: forward only. Everything that can be printed is a `Sourced`; codes, truths and partial names are plain and
-cannot be printed. The gate reads the same table in `expected_text`; the approved answers hold what the table says.
-The names of the shapes are the whole vocabulary of templates: `grammar` refuses any other. Checked by
-tests/unit/answer/test_render.py.
+Invariant: every printable value is a `Sourced`; codes, booleans and names of partials are plain and cannot be printed.
+The gate reads the same table in `expected_text`; the approved answers check the table itself. Templates can use only
+the names of the shapes: `grammar` refuses others. Checked by tests/unit/answer/test_render.py.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ ROOT_NAMES = frozenset(
     {"company", "support_address", "greeting_name", "subject", "answers", "counts", "notice", "packet"}
     | {"item", "operand"}
 )
-"""Names a template can start from; `item` and `operand` inside the loops that set them."""
+"""The top names of templates; `item` and `operand` only inside the loops that set them."""
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
 
 
 @dataclass(frozen=True)
 class Sourced:
-    """Text with the position of its source in the ledger; turning it into a bare string is an error."""
+    """Text with the position of its source in the ledger; converting it to a plain string is an error."""
 
     text: str
     ref: int
@@ -47,10 +46,10 @@ class Sourced:
 
 @dataclass(frozen=True)
 class NoticeView:
-    """What the automation notice says the answer is made from, and whether it stands at the top.
+    """The kinds of sources that the automation notice names, and whether it is at the top.
 
-    `names_policies`: documents or canned questions; `is_question`: canned questions and nothing else. In an
-    acknowledgement all are false.
+    `names_policies`: documents or canned questions; `is_question`: only canned questions. In an acknowledgement all are
+    false.
     """
 
     names_policies: bool = False
@@ -60,7 +59,7 @@ class NoticeView:
 
 
 def attribute_names() -> frozenset[str]:
-    """Every name that may stand behind a dot in a template."""
+    """Every name that may follow a dot in a template."""
     shapes = (COUNTS, PACKET, *(kind.shape for kind in KINDS.values()))
     own = {"kind", "items", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
     return frozenset(own).union(*(shape.names() for shape in shapes))
@@ -68,7 +67,7 @@ def attribute_names() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Viewer:
-    """Makes the views of one rendering, and keeps their sources in the order in which they were made."""
+    """Creates the views of one rendering, and lists their sources in the same order."""
 
     templates: Templates
     locale: str
@@ -111,10 +110,10 @@ class Viewer:
         return self._text(of, model, at) if isinstance(of, Part) else View(**self._names(of, model, at))
 
     def _text(self, part: Part, model: object, at: Position) -> Sourced | None:
-        """A text, tied to its source; None where the model has none.
+        """A text with its source, or None.
 
         Raises:
-            GateRefused: it is a word, and the words of the locale have none.
+            GateRefused: the locale lacks this word.
         """
         value = part.value(model)
         if value is None or (text := part.format(value, self.locale)) is None:

@@ -1,6 +1,6 @@
 """Stops all automatic mail: while the agent is paused, or after too many mails within an hour (S12).
 
-Checked by tests/unit/workflow/test_paused_agent.py and tests/unit/cases/test_rate_limits.py.
+Checked by tests/unit/workflow/test_paused_worker.py and tests/unit/cases/test_rate_limits.py.
 """
 
 from __future__ import annotations

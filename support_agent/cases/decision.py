@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import FoundDocument, QuestionRetrieval
@@ -26,9 +26,11 @@ class Decision(Frozen):
 
     `final` is set if the plan's outcome is `answer`; `found` holds the documents of the search; `why` explains the
     reason in one sentence, or is "". `findings` holds the findings of the fact room with its records, by question
-    number from 1; `looked` has the same for people, with the sentences of the documents at that time; `memory` is
-    what the fact room knows of the case now, None if it was not asked.
+    number from 1; `retrievals` (stored as `looked`) has the same for people, with the sentences of the documents at
+    that time; `memory` is what the fact room knows of the case now, None if it was not asked.
     """
+
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     plan: Plan
     final: FinalAnswer | None
@@ -36,7 +38,7 @@ class Decision(Frozen):
     decided_at: datetime
     why: str = ""
     findings: dict[int, Finding] = Field(default_factory=dict)
-    looked: tuple[QuestionRetrieval, ...] = ()
+    retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     memory: str | None = None
 
     @property

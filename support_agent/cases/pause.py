@@ -3,7 +3,7 @@
 A file works while the database is down, and by hand: `touch paused` in the workspace is enough.
 
 Invariant: in doubt the agent is paused: an unreadable file or folder stops automatic mail.
-Checked by tests/unit/cases/test_pause.py, tests/unit/workflow/test_paused_agent.py and, in the running program, by
+Checked by tests/unit/cases/test_pause.py, tests/unit/workflow/test_paused_worker.py and, in the running program, by
 tests/journey/test_pause.py.
 """
 

@@ -22,9 +22,9 @@ from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.tools.base import SentAnswer
 
-LETTERS = tuple(kind for kind in OutgoingKind if kind.is_automatic_letter)
+TO_SENDER = tuple(kind for kind in OutgoingKind if kind.is_automatic_to_sender)
 AUTOMATIC = tuple(kind for kind in OutgoingKind if kind.is_automatic)
-"""What the breaker counts: automatic letters, and all mails to the desk."""
+"""What the breaker counts: automatic mails, and all mails to the desk."""
 RATE_RULE = "S12"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 CLOCK_SLACK = HOUR
@@ -40,17 +40,17 @@ class Used(NamedTuple):
 
 
 def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
-    """Which limit forbids a further letter, or "".
+    """Which limit forbids a further mail, or "".
 
     Args:
-        in_case: Automatic letters in the case so far.
-        today: Automatic letters to the sender within a day.
+        in_case: Automatic mails in the case so far.
+        today: Automatic mails to the sender within a day.
     """
-    if in_case >= agent.max_letters_per_case:
-        return f"{agent.max_letters_per_case} automatic letters went out in this case, the limit"
-    if today >= agent.max_letters_per_sender_a_day:
-        most = agent.max_letters_per_sender_a_day
-        return f"{most} automatic letters went to this sender within a day, the limit"
+    if in_case >= agent.max_mails_per_case:
+        return f"{agent.max_mails_per_case} automatic mails went out in this case, the limit"
+    if today >= agent.max_mails_per_sender_a_day:
+        most = agent.max_mails_per_sender_a_day
+        return f"{most} automatic mails went to this sender within a day, the limit"
     return ""
 
 
@@ -67,9 +67,9 @@ class Rates:
     agent: AgentSettings
 
     def limit_reached(self, mail_id: MailId, case_id: CaseId, sender: Sender, now: datetime) -> str:
-        """Which limit of automatic letters the case or the sender has reached, or ""."""
-        in_case = self.store.traffic.for_case(LETTERS, case_id, but_for=mail_id)
-        return why_limited(self.agent, in_case=in_case, today=self._sent_today(LETTERS, mail_id, sender, now))
+        """Which limit of automatic mails the case or the sender has reached, or ""."""
+        in_case = self.store.traffic.for_case(TO_SENDER, case_id, but_for=mail_id)
+        return why_limited(self.agent, in_case=in_case, today=self._sent_today(TO_SENDER, mail_id, sender, now))
 
     def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
         """Whether the sender has reached the daily limit of packets to the desk."""
@@ -127,7 +127,7 @@ class Rates:
 
     def room(self, now: datetime, level: Level = CUSTOMER) -> int:
         """How many more automatic mails may be queued within the hour; `level` as in `breaker`."""
-        room = max(0, self.agent.max_letters_per_hour - self._passed(now).queued)
+        room = max(0, self.agent.max_mails_per_hour - self._passed(now).queued)
         return room if level >= CUSTOMER else min(room, self._unknown_room(now))
 
     def sending_breaker(self, now: datetime) -> str:
@@ -137,24 +137,24 @@ class Rates:
     def used(self, now: datetime) -> tuple[Used, ...]:
         """Use of the hourly limit, of the busiest sender's limit and of the busiest open case's limit."""
         traffic, agent = self.store.traffic, self.agent
-        address, today = traffic.busiest_sender(LETTERS, now - DAY, now + CLOCK_SLACK) or ("", 0)
-        case_id, in_case = traffic.busiest_case(LETTERS) or ("", 0)
+        address, today = traffic.busiest_sender(TO_SENDER, now - DAY, now + CLOCK_SLACK) or ("", 0)
+        case_id, in_case = traffic.busiest_case(TO_SENDER) or ("", 0)
         hour = max(self._passed(now))
         return (
-            Used("this hour", hour, agent.max_letters_per_hour),
-            Used(f"one sender a day{f' ({address})' if address else ''}", today, agent.max_letters_per_sender_a_day),
-            Used(f"one case{f' ({case_id})' if case_id else ''}", in_case, agent.max_letters_per_case),
+            Used("this hour", hour, agent.max_mails_per_hour),
+            Used(f"one sender a day{f' ({address})' if address else ''}", today, agent.max_mails_per_sender_a_day),
+            Used(f"one case{f' ({case_id})' if case_id else ''}", in_case, agent.max_mails_per_case),
         )
 
     @property
     def _unknown_limit(self) -> int:
-        return max(1, self.agent.max_letters_per_hour // 2)
+        return max(1, self.agent.max_mails_per_hour // 2)
 
     def _unknown_room(self, now: datetime) -> int:
         return max(0, self._unknown_limit - self._passed(now, below=CUSTOMER).queued)
 
     def _too_many(self, count: int) -> str:
-        limit = self.agent.max_letters_per_hour
+        limit = self.agent.max_mails_per_hour
         return "" if count < limit else f"{limit} automatic mails within an hour, the limit (S12)"
 
     def _sent_today(self, kinds: tuple[OutgoingKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:

@@ -1,4 +1,4 @@
-"""The result of routing: a mail's case, and whether an automatic letter may go to its sender.
+"""The result of routing: a mail's case, and whether an automatic mail may go to its sender.
 
 Invariant: a case's id is computed from the mail that opens it, so opening it twice opens one case. Checked by
 tests/unit/cases/test_routing.py and tests/journey/test_kill.py.
@@ -25,7 +25,7 @@ CASE_ID_CHARACTERS = 10
 class Route(Frozen):
     """A mail's case, and what may be sent automatically.
 
-    `reason` (a code) and `why` (a sentence) say why no automatic letter may go to the sender; both are "" if one may.
+    `reason` (a code) and `why` (a sentence) say why no automatic mail may go to the sender; both are "" if one may.
     `customer_mail_id` is the customer's mail that a staff reply answers.
     """
 

@@ -118,7 +118,7 @@ class CaseRouting:
             log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
 
     def _why_no_letter(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
-        """Code and sentence why no automatic letter may go to the sender; two empty strings if one may."""
+        """Code and sentence why no automatic mail may go to the sender; two empty strings if one may."""
         if limit := self.rates.limit_reached(mail.id, case.id, sender, self.now()):
             return EscalationReason.SCREENING, f"{RATE_RULE}: {limit}"
         if suppression := self.store.suppressions.of(sender.address, self.now()):

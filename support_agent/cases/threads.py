@@ -4,7 +4,7 @@ Anybody may write a Message-ID into a header, so it proves nothing; a number in 
 counts: only a proven participant continues a case, and only proven staff answer a packet.
 
 Invariant: only a participant at level 2 or above joins a case. Any other mail opens a case of its own, so its sender
-learns nothing about the existing one; if it answers a letter of ours to somebody else, a person answers it. Checked by
+learns nothing about the existing one; if it answers a mail of ours to somebody else, a person answers it. Checked by
 tests/unit/cases/test_threads.py.
 """
 
@@ -67,7 +67,7 @@ class Threads:
         return sender.address in staff_addresses(self.settings) and sender.level >= PROVEN
 
     def answers_another(self, message: Message, sender: Sender) -> str:
-        """Why the sender of a new case gets no automatic mail, or "": the mail answers our letter to somebody else.
+        """Why the sender of a new case gets no automatic mail, or "": the mail answers our mail to somebody else.
 
         An auto-responder that replies from changing addresses, or behind the desk's address, would loop for ever.
         """
@@ -115,8 +115,8 @@ class Threads:
 
     def rendered(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
-        letter = self.store.outbox.letter(packet.mail_id, packet.kind, packet.number)
-        return RenderedPacket.model_validate(letter.rendered) if letter is not None else None
+        record = self.store.outbox.rendered(packet.mail_id, packet.kind, packet.number)
+        return RenderedPacket.model_validate(record.rendered) if record is not None else None
 
     def customer_mail_of(self, packet: OutboxRecord) -> MailId:
         """The customer's mail that a packet is about; a packet about a staff reply is followed to the packet it

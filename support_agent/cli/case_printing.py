@@ -219,9 +219,9 @@ def _sent(sent: SentStory) -> Iterator[str]:
     rows = [("subject", sent.subject), ("id", sent.message_id)]
     if sent.detail:
         rows.append(("server", sent.detail))
-    for entry in sent.settled:
+    for entry in sent.delivery_updates:
         change = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
-        rows.append(("confirmed", f"{instant_text(entry.settled_at)}  {change}"))
+        rows.append(("confirmed", f"{instant_text(entry.updated_at)}  {change}"))
     rows.append(("templates", f"version {sent.templates_version[:12]}"))
     rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
     yield from indented(as_table(rows), 2)

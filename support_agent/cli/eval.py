@@ -123,20 +123,14 @@ def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[B
 
 
 def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.ops.evals.intents import OUT_OF_SCOPE, evaluate, read_lines, table, topics_of_lines
-    from support_agent.ops.evals.opening import open_intents
+    from support_agent.ops.evals.intents import table
+    from support_agent.ops.evals.opening import measure_intents
     from support_agent.ops.evals.picture import check_picture, write_picture
 
     if asked.train is None or asked.test is None:
         raise ConfigError("say where the questions are, with --train FILE and --test FILE: `support-agent eval --help`")
     check_picture(asked.picture)
-    topics, lines = topics_of_lines(read_lines(asked.train)), read_lines(asked.test)
-    outside = read_lines(asked.oos) if asked.oos else []
-    lines += [line.model_copy(update={"label": OUT_OF_SCOPE}) for line in outside]
-    if not topics:
-        raise ConfigError(f"{asked.train}: no line with a label: without one nothing can be chosen")
-    with open_intents(settings, topics) as (search, way):
-        report, decided = evaluate(search, way, lines, time.perf_counter)
+    report, decided = measure_intents(settings, asked.train, asked.test, asked.oos, time.perf_counter)
     if asked.picture is not None:
         write_picture(asked.picture, decided, len(decided))
     return report, table(report)

@@ -122,8 +122,7 @@ def train(
     from support_agent.app import open_store
     from support_agent.company.document_languages import load_library
     from support_agent.desk.human_feedback import escalated_cases
-    from support_agent.facts.learning import policy_weights, training
-    from support_agent.facts.learning.comparison import TrainedPolicy, compared, rewards_of
+    from support_agent.facts.learning.comparison import train_policy
     from support_agent.facts.learning.recorded import apart, read_cases
     from support_agent.ops.evals.picture import check_picture, write_learning_curve
 
@@ -133,16 +132,7 @@ def train(
     with open_store(settings) as store:
         library = load_library(settings.company.policies, settings.company.locale)
         escalated = escalated_cases(store, (*library.documents, *library.translations))
-    course = tuple(training.trained(learned, episodes, seed, escalated=escalated))
-    measured = compared(course[-1], held_out)  # before the weights are written: it may fail
-    trained = TrainedPolicy(
-        policy_file=policy_weights.save(course[-1], (out or folder).absolute()),
-        recorded=len(learned),
-        episodes=episodes,
-        seed=seed,
-        people=len(escalated),
-        measured=measured,
-    )
+    trained, curve = train_policy(learned, held_out, escalated, episodes, seed, out or folder)
     print_data(trained, as_json, printing.trained_policy(trained, folder))
     if picture is not None:
-        write_learning_curve(picture, rewards_of(course, held_out), trained.measured[1].reward)
+        write_learning_curve(picture, curve, trained.measured[1].reward)

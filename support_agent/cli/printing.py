@@ -19,7 +19,7 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.store.records import CaseSummary
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
-    from support_agent.company.importing.importing import Imported
+    from support_agent.company.importing.unreviewed import Imported
     from support_agent.core.diagnosis import Diagnosis
     from support_agent.facts.learning.comparison import TrainedPolicy
     from support_agent.facts.learning.recorded import Measured
@@ -32,7 +32,18 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.outbound.delivery_status import Entry
 
 BYTES_PER_MB = 1_000_000
-POLICY_HEADER = ("POLICY", "REWARD", "95% +-", "HELPED", "MISLED", "TO A PERSON", "NEEDLESSLY", "LOOKS", "DRAFTS", "S")
+POLICY_HEADER = (
+    "POLICY",
+    "REWARD",
+    "95% +-",
+    "HELPED",
+    "MISLED",
+    "TO A PERSON",
+    "NEEDLESSLY",
+    "RETRIEVALS",
+    "DRAFTS",
+    "S",
+)
 
 
 def findings(found: Sequence[Finding]) -> str:
@@ -198,7 +209,7 @@ def _policy_row(measured: Measured) -> tuple[str, ...]:
     from support_agent.facts.learning.recorded import Outcome  # with numpy, for which other commands must not wait
 
     shares = [measured.outcomes[outcome] for outcome in (Outcome.HELPED, Outcome.MISLED)]
-    shares += [measured.outcomes[Outcome.HANDED_OVER], measured.outcomes[Outcome.MADE_TO_WAIT]]
+    shares += [measured.outcomes[Outcome.ESCALATED], measured.outcomes[Outcome.MADE_TO_WAIT]]
     return (
         measured.policy,
         f"{measured.reward:.3f}",

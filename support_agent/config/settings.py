@@ -212,16 +212,16 @@ class AgentSettings(Section):
     verdict is believed."""
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
-    max_letters_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
-    """Most automatic letters (answers and acknowledgements) in one case. Further mails go to the desk, and their sender
+    max_mails_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Most automatic mails (answers and acknowledgements) in one case. Further mails go to the desk, and their sender
     gets no reply: it may be an auto-responder without machine headers (RFC 3834, section 2)."""
-    max_letters_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
+    max_mails_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
     """The same limit for all cases of a sender within 24 hours."""
     max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
     """Most packets to the desk about one sender within 24 hours; a person who sends each photo in a mail of its own
     stays below. The first mail over the limit makes one more packet, which says so; further mails are filed, and
     `doctor` counts them. The limit also holds for notices to a staff member about replies that were not passed on."""
-    max_letters_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
+    max_mails_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     """Most automatic mails to all senders and to the desk, notices included, within an hour. Over the limit all
     automatic mail waits until the hour has room again, and the desk is notified once (RFC 3834, section 2)."""
     identical_answer_days: Annotated[int, Field(ge=0, le=3650)] = 7
@@ -366,13 +366,13 @@ class EngineSettings(Section):
     poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 0.2
     """How often the queue is polled: the longest wait before the next mail starts."""
     step_attempts: Annotated[int, Field(ge=1, le=20)] = 4
-    """Most tries of one step that fails with a transient error; then the mail is set aside for the desk."""
+    """Most tries of one step that fails with a transient error; then the mail is escalated to the desk."""
     retry_base_s: Annotated[float, Field(ge=0, le=3600)] = 1.0
     """Wait before the second try of a step; doubles with each try."""
     retry_max_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
     """Longest wait between two tries of a step."""
     max_interruptions: Annotated[int, Field(ge=1, le=1000)] = 8
-    """How often the program may die or stop while it handles a mail; after one more time the mail is set aside for the
+    """How often the program may die or stop while it handles a mail; after one more time the mail is escalated to the
     desk."""
     stop_timeout_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
     """Time to finish running mails when the program is asked to stop; the rest waits for the next start."""

@@ -90,7 +90,12 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 
 GONE = {"search.mode": "all sources are always asked at once"}
 """Keys of earlier versions, and why they are no longer needed."""
-RENAMED = {"facts.looks": "facts.retrieve"}
+RENAMED = {
+    "agent.max_letters_per_case": "agent.max_mails_per_case",
+    "agent.max_letters_per_hour": "agent.max_mails_per_hour",
+    "agent.max_letters_per_sender_a_day": "agent.max_mails_per_sender_a_day",
+    "facts.looks": "facts.retrieve",
+}
 """Keys of earlier versions, and their present names."""
 
 

@@ -20,7 +20,7 @@ from support_agent.company.links import link_key
 from support_agent.company.text import collapse
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import Memory, from_json
-from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome, handed_over
+from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome, before_escalation
 from support_agent.store.records import CaseId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 
@@ -48,7 +48,7 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
     recognised = Recognised(documents)
     cases = []
     for case_id, sent in replies.items():
-        memory = _handed_over(store, case_id, sent[0])
+        memory = _before_escalation(store, case_id, sent[0])
         if memory is not None:
             words = "\n".join(_words(store, reply) for reply in sent)
             cases.append(EscalatedCase(memory=memory, outcome=recognised.outcome(words, _numbers(memory))))
@@ -113,14 +113,14 @@ class Recognised:
                 yield numbers
 
 
-def _handed_over(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory | None:
+def _before_escalation(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory | None:
     """The memory when the policy escalated the case; None: it did not, or the memory cannot be read."""
     return _read(store.plans.memory_before(reply.mail_id), case_id)
 
 
 def _read(stored: str | None, case_id: CaseId) -> Memory | None:
     try:
-        return handed_over(from_json(stored)) if stored is not None else None
+        return before_escalation(from_json(stored)) if stored is not None else None
     except PermanentError as error:
         log.warning("memory_not_read", case_id=case_id, why=str(error))
         return None
@@ -128,8 +128,8 @@ def _read(stored: str | None, case_id: CaseId) -> Memory | None:
 
 def _words(store: Store, reply: OutboxRecord) -> str:
     """The words of a staff member, as the customer got them."""
-    letter = store.outbox.letter(reply.mail_id, reply.kind, reply.number)
-    return str(letter.payload["words"]) if letter is not None else ""
+    record = store.outbox.rendered(reply.mail_id, reply.kind, reply.number)
+    return str(record.payload["words"]) if record is not None else ""
 
 
 def _numbers(memory: Memory) -> frozenset[int]:

@@ -55,8 +55,8 @@ def _decoded(raw: bytes) -> str:
     for mark, codec in BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return raw.decode(codec, "replace")
-    told = META.search(raw[:1024])
-    for codec in ("utf-8", told[1].decode("ascii") if told else "cp1252"):
+    declared = META.search(raw[:1024])
+    for codec in ("utf-8", declared[1].decode("ascii") if declared else "cp1252"):
         try:
             return raw.decode(codec)
         except (UnicodeError, LookupError):
@@ -174,8 +174,8 @@ class _Reader(HTMLParser):
             self._end_cell()
             self._cells = self._cells if self._cells is not None else []
             self._cell = [""]
-            told = dict(attrs).get("colspan") or ""
-            self._span = min(int(told), MAX_SPAN) if told.isascii() and told.isdigit() and len(told) < 4 else 1
+            span = dict(attrs).get("colspan") or ""
+            self._span = min(int(span), MAX_SPAN) if span.isascii() and span.isdigit() and len(span) < 4 else 1
 
     def _end_block(self, tag: str) -> None:
         if tag in HEADINGS:

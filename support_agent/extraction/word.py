@@ -47,7 +47,7 @@ class Style:
 
 
 @dataclass
-class Looks:
+class Styles:
     """The styles by id, and the kinds of list by (numbering id, level)."""
 
     styles: dict[str, Style] = field(default_factory=dict)
@@ -76,10 +76,10 @@ def read_word(raw: bytes, found: Collector) -> None:
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         if any(entry.flag_bits & 1 for entry in archive.infolist()):
             raise Refused(Refusal.ENCRYPTED)
-        looks = Looks()
-        for pattern, reader in ((STYLES, _StylesReader(looks)), (NUMBERING, _NumberingReader(looks))):
+        styles = Styles()
+        for pattern, reader in ((STYLES, _StylesReader(styles)), (NUMBERING, _NumberingReader(styles))):
             _parse(archive, pattern, reader.start, is_needed=False)
-        body = _BodyReader(found, looks)
+        body = _BodyReader(found, styles)
         _parse(archive, DOCUMENT, body.start, body.end, body.data)
 
 
@@ -131,17 +131,17 @@ def _whole(text: str) -> int:
 class _StylesReader:
     """Reads word/styles.xml: built-in styles have English names in every language, but localised ids."""
 
-    def __init__(self, looks: Looks) -> None:
-        self._looks, self._at = looks, Style()
+    def __init__(self, styles: Styles) -> None:
+        self._styles, self._at = styles, Style()
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         match _tag(name):
             case "style":
-                self._at = self._looks.styles[_value(attributes, "styleId")] = Style()
+                self._at = self._styles.styles[_value(attributes, "styleId")] = Style()
             case "name":
-                told = _value(attributes).lower()
-                heading = HEADING_STYLE.fullmatch(told)
-                self._at.level = 1 if told == "title" else min(int(heading[1]), MAX_LEVEL) if heading else 0
+                style_name = _value(attributes).lower()
+                heading = HEADING_STYLE.fullmatch(style_name)
+                self._at.level = 1 if style_name == "title" else min(int(heading[1]), MAX_LEVEL) if heading else 0
             case "basedOn":
                 self._at.base = _value(attributes)
             case "numId":
@@ -158,8 +158,8 @@ def _heading_level(outline: str) -> int:
 class _NumberingReader:
     """Reads word/numbering.xml: which lists have numbers, and which have bullets."""
 
-    def __init__(self, looks: Looks) -> None:
-        self._looks = looks
+    def __init__(self, styles: Styles) -> None:
+        self._styles = styles
         self._abstract: dict[tuple[str, int], str] = {}
         self._list = self._number = ""
         self._level = 0
@@ -176,7 +176,7 @@ class _NumberingReader:
                 self._number = _value(attributes, "numId")
             case "abstractNumId":
                 meant = _value(attributes)
-                self._looks.lists |= {
+                self._styles.lists |= {
                     (self._number, level): kind for (list_, level), kind in self._abstract.items() if list_ == meant
                 }
 
@@ -195,8 +195,8 @@ class _Paragraph:
 class _BodyReader:
     """Reads word/document.xml: paragraphs may be inside cells, and inside text boxes of other paragraphs."""
 
-    def __init__(self, found: Collector, looks: Looks) -> None:
-        self._found, self._looks = found, looks
+    def __init__(self, found: Collector, styles: Styles) -> None:
+        self._found, self._styles = found, styles
         self._open: list[_Paragraph] = []
         self._cells: list[str] = []
         self._cell: list[str] = []
@@ -290,10 +290,10 @@ class _BodyReader:
             self._cell += [text] if text else []
             self._pending += at.left_out
             return
-        style = self._looks.style(at.style)
+        style = self._styles.style(at.style)
         number = at.number or style.number
         level = _heading_level(at.outline) or style.level
-        kind = self._looks.lists.get((number, at.depth), "bullet")
+        kind = self._styles.lists.get((number, at.depth), "bullet")
         if level:
             self._found.add(Kind.HEADING, text, level=level)
         elif number in ("", "0") or kind == "none":

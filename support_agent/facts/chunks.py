@@ -1,9 +1,8 @@
 """Cut a source's sentences into chunks for the inside search: paragraphs where they fit, else sentences, else words.
 
-A chunk names the whole sentences that it covers by their positions in the source, so that what is found by a chunk
-can be shown by whole sentences and by nothing less; a chunk that holds only some words of a long sentence names the
-whole sentence. A row of a table is read with the names of its columns and an item of a list with an end: run together,
-"steel | 5 years wicker | 3 years" was read as five years for wicker.
+A chunk names the positions of the sentences it covers, so only whole sentences are shown; a chunk with some words of a
+long sentence names that sentence. A table row is read with the names of its columns, and a list item ends with a mark:
+without these, "steel | 5 years wicker | 3 years" was read as five years for wicker.
 
 Invariant: every sentence is covered, in order; a chunk is at most `size` long unless it is a single word that is
 longer; it repeats at most `overlap` of the chunk before it; it never crosses a heading. Checked by
@@ -38,7 +37,7 @@ Measure = Callable[[Sequence[str]], Sequence[int]]
 
 
 class Source(Frozen):
-    """What is cut and searched: a company document or the text of a web page, as whole sentences in order.
+    """A text to cut and search: a company document or the text of a web page, as whole sentences in order.
 
     `key` is "document:6" or the page's address; `title` is searched along with each of its chunks.
     """
@@ -63,7 +62,7 @@ class Cutting(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A sentence, or a word of one that is too long; `length` as `Cutting.measure` counts it."""
+    """A sentence, or one word of a sentence that is too long; `length` in the unit of `Cutting.measure`."""
 
     position: int
     paragraph: int
@@ -82,7 +81,7 @@ def in_tokens(size: int, overlap: int, count: Measure) -> Cutting:
 
 
 def cutting_of(settings: FactSettings, count_tokens: Measure) -> Cutting:
-    """How the configuration wants sources cut; `count_tokens` is the embedding model's."""
+    """The cutting that the settings name; `count_tokens` is the embedding model's."""
     match settings.chunk_unit:
         case ChunkUnit.CHARACTERS:
             return in_characters(settings.chunk_size, settings.chunk_overlap)
@@ -125,7 +124,7 @@ def _paragraph_sentences(text: str, start: int, end: int, paragraph: int, index:
 
 
 def cut(source: Source, cutting: Cutting) -> tuple[Passage, ...]:
-    """The chunks of a source, in order; none of one without sentences.
+    """The chunks of a source, in order; a source without sentences has none.
 
     `text` has the sentences as `read_alone` has them, one space between sentences and words, and a new line between
     paragraphs.
@@ -147,7 +146,7 @@ def cut(source: Source, cutting: Cutting) -> tuple[Passage, ...]:
 
 
 def read_alone(sentences: Sequence[Sentence]) -> list[str]:
-    """What each sentence says wherever its neighbours are left out: `sentences` begin with the table's header."""
+    """The sentences as they read without their neighbours: a table row with its header's names."""
     texts: list[str] = []
     header: Sentence | None = None
     for sentence in sentences:
@@ -162,7 +161,7 @@ def read_alone(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def _blocks(section: Sequence[_Piece], cutting: Cutting) -> Generator[list[_Piece]]:
-    """What is best kept together: a paragraph that fits, else each sentence that fits, else each word."""
+    """The largest pieces that fit: a paragraph, else each sentence, else each word."""
     for _, group in groupby(section, key=lambda piece: piece.paragraph):
         paragraph = list(group)
         if _length(paragraph, cutting) <= cutting.size:

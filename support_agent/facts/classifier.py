@@ -22,15 +22,15 @@ from sklearn.metrics.pairwise import rbf_kernel  # type: ignore[import-untyped]
 from support_agent.models.embedding.port import Vectors
 
 GAMMA = 1.0
-"""Of the kernel exp(-gamma * squared distance); vectors have length 1."""
+"""Gamma of the kernel exp(-gamma * squared distance); vectors have length 1."""
 RIDGE = 0.1
-"""Both chosen on public training splits: some questions of each topic for fitting, others to be right on."""
+"""Gamma and this were chosen on public training splits: some questions of each topic to fit, others to test."""
 LANDMARKS = 6_000
 """The time to fit grows with the cube of it, and only in proportion to the number of texts."""
 TEXTS_AT_ONCE = 2_000
-"""So many are learned from at a time: their kernel takes 32 MB."""
+"""Texts per batch of fitting: their kernel takes 32 MB."""
 TWINS = 1e-6
-"""Added to each landmark's likeness to itself, so that two that are alike can both be landmarks."""
+"""Added to each landmark's similarity to itself, so that two similar texts can both be landmarks."""
 Scores = NDArray[np.float64]
 
 
@@ -43,7 +43,7 @@ class Classifier:
         Args:
             vectors: Of the company's texts, shape (texts, dimensions): those of all embedders side by side.
             topics: The topic of each text, 0..n-1; each topic has at least one.
-            weights: What each text counts, above 0.
+            weights: The weight of each text, above 0.
         """
         self._mean = vectors.mean(axis=0)
         self._landmarks = centred(vectors[_evenly(topics, LANDMARKS)], self._mean)
@@ -58,7 +58,7 @@ class Classifier:
         self._weights = solve_triangular(root, solve(products, sums, assume_a="pos"), lower=True, trans="T")
 
     def scores(self, vectors: Vectors) -> Scores:
-        """One score a text and topic, shape (texts, topics), about 0..1."""
+        """The score of each topic for each text, shape (texts, topics), about 0..1."""
         found: Scores = self._near(centred(vectors, self._mean)) @ self._weights
         return found
 
@@ -69,7 +69,7 @@ class Classifier:
 
 
 def centred(vectors: Vectors, mean: Vectors) -> NDArray[np.float64]:
-    """The vectors as seen from the mean of the fitted ones, of length 1: what all texts share tells none apart."""
+    """The vectors minus the mean of the fitted ones, of length 1: common parts do not help to distinguish topics."""
     apart = (vectors - mean).astype(np.float64)
     unit: NDArray[np.float64] = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-9)
     return unit

@@ -1,14 +1,14 @@
-"""Passages for a question: by meaning in the documents whose topics are nearest, by shared words in all of them.
+"""Finds passages for a question: by meaning in the documents with the nearest topics, by shared words in all.
 
-A topic is found by the questions that the company's people wrote to its document, in customers' words; a passage by its
-own text, which is in other words. A code ("HF-W12") or a name has next to no meaning for the embedding model, and its
-document need not be near: so the second place belongs to the passage that shares the most telling words, wherever it
-stands. The scores of the passages are those of the way that found them.
+The example questions of a topic use customers' words; the text of a passage uses the company's. So topics choose the
+documents. The embedding model gives codes ("HF-W12") and names almost no meaning, so the second place goes to the
+passage of any document that shares the rarest words with the question. A passage has the score of the search that found
+it.
 
-Measured on the demo company, the right passage among the first four: 0.92 of 66 short questions (0.82 where the two
-ways are fused by rank), 0.81 of 36 long ones (0.53), and 1.0 of 21 for a code (0.67 without the place for words).
+Measured on the demo company: the right passage is among the first four for 0.92 of 66 short questions (0.82 if both
+searches are fused by rank), for 0.81 of 36 long ones (0.53), and for 21 of 21 codes (14 without the place for words).
 
-Invariant: nothing is found but passages of the documents that the caller allows, each once. Checked by
+Invariant: every passage is of a document that the caller allows, and appears once. Checked by
 tests/unit/facts/test_documents_first.py.
 """
 
@@ -24,8 +24,8 @@ from support_agent.facts.passages import PassageIndex
 from support_agent.tools.base import Match
 
 DOCUMENTS = 3
-"""Documents that are searched by meaning. The right one is the first for 0.92 of the questions, among three for all
-of those in the measure above."""
+"""Most documents to search by meaning. In the measurement above the right one was the first for 0.92 of the questions,
+and among three for all of them."""
 
 
 class Topics(Protocol):
@@ -38,8 +38,8 @@ class DocumentsFirst:
     """`facts.material.Retriever` that asks the topics where to search.
 
     Args:
-        topics: The topics of the company; those that are no document are passed over.
-        index: The passages of its documents. Where it is searched in one way only, so it is here.
+        topics: The topics of the company; topics other than documents are ignored.
+        index: The passages of its documents; searched only in the ways it has.
         allowed: Keys of the documents that may be found, such as those valid today and for this sender.
     """
 
@@ -60,7 +60,7 @@ class DocumentsFirst:
         return tuple(distinct((*near[:1], *second, *near, *wordy)))[:n]
 
     def _near(self, question: str, n: int) -> tuple[Passage, ...]:
-        """By meaning, in the nearest documents; where no topic is near, in all of them."""
+        """Search by meaning in the nearest documents, or in all if no topic is near."""
         if self._index.ways is Ways.WORDS:
             return ()
         topics = [match.topic for match in self._topics.nearest(question) if match.topic in self._allowed]

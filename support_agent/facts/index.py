@@ -1,4 +1,4 @@
-"""Which options (documents, account fields, series) are nearest to a text: their texts, in Chroma.
+"""Finds the options (documents, account fields, series) nearest to a text; their texts are in Chroma.
 
 Every option has a key ("document:6", "field:plan") and several texts: its title, its summary, its questions.
 An entry's id is the checksum of its key, its text and the embedding model: an update embeds only what is new.
@@ -36,15 +36,15 @@ PORTS = {"http": 80, "https": 443}
 WRITE_BATCH = 1000
 """Entries embedded and written at a time; Chroma takes a few thousand."""
 LEAST_ENTRIES = 64
-"""Entries asked for to find the nearest keys, at least; more until there are enough different keys."""
+"""Fewest entries to request when searching for keys; more until there are enough different keys."""
 ENTRIES_PER_KEY = 24
-"""Entries a key has, about: title, summary and the example questions."""
+"""Typical entries per key: title, summary and example questions."""
 GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 """HNSW search wide enough that the nearest entry of 50,000 is found; the benchmark measures it."""
 
 
 class Entry(Frozen):
-    """One text of one option; `kind` says what it is of it ("head", "question", "section")."""
+    """One text of one option; `kind` is its part ("head", "question", "section")."""
 
     key: str = Field(min_length=1)
     text: str
@@ -52,7 +52,7 @@ class Entry(Frozen):
 
 
 class TextEmbedder(Protocol):
-    """What the index needs of the embedding model; `name` changes when its vectors do."""
+    """The embedding model, as the index uses it; `name` changes when its vectors do."""
 
     @property
     def name(self) -> str: ...
@@ -86,7 +86,7 @@ def _http_client(url: str) -> ClientAPI:
 
 
 def _address(url: str) -> tuple[str, int, bool]:
-    """Host, port and whether TLS is spoken."""
+    """Host, port and whether to use TLS."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -135,13 +135,13 @@ class Near(NamedTuple):
 
 
 class Collection:
-    """Vectors by id, each with a few words about it: all that is asked of Chroma."""
+    """Vectors by id, each with a few attributes: the only use of Chroma."""
 
     def __init__(self, client: ClientAPI, name: str) -> None:
-        """Open the collection, or make it.
+        """Open the collection, or create it.
 
         Raises:
-            TransientError: the vector store does not answer, as from each of the methods.
+            TransientError: the vector store does not answer; each method may raise it.
         """
         with _errors(name):
             self._chroma = client.get_or_create_collection(
@@ -149,7 +149,7 @@ class Collection:
             )
 
     def ids(self) -> set[str]:
-        """Those of all vectors that are held."""
+        """The ids of all stored vectors."""
         with _errors(self._chroma.name):
             return set(self._chroma.get(include=[])["ids"])
 
@@ -168,14 +168,14 @@ class Collection:
         return len(new)
 
     def put(self, ids: Sequence[str], vectors: Vectors, metadatas: Sequence[Metadata]) -> None:
-        """Hold these too, each in place of one with its id."""
+        """Add these; each replaces a stored one with its id."""
         with _errors(self._chroma.name):
             for start in range(0, len(ids), WRITE_BATCH):
                 rows = slice(start, start + WRITE_BATCH)
                 self._chroma.upsert(ids=list(ids[rows]), embeddings=vectors[rows], metadatas=list(metadatas[rows]))
 
     def nearest(self, vectors: Vectors, n: int, among: tuple[str, Sequence[str]] | None = None) -> list[list[Near]]:
-        """For each vector up to `n` stored ones, nearest first; `among`: a word and the values it may have."""
+        """For each vector up to `n` stored ones, nearest first; `among`: an attribute and the values it may have."""
         where: Any = None if among is None else {among[0]: {"$in": list(among[1])}}
         with _errors(self._chroma.name):
             found = self._chroma.query(
@@ -185,7 +185,7 @@ class Collection:
         return [[Near(*entry) for entry in zip(*row, strict=True)] for row in rows]
 
     def distances(self, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
-        """1 - cosine of a vector of length 1 and each of these held ones."""
+        """1 - cosine of a vector of length 1 and each of these stored ones."""
         found: dict[str, float] = {}
         for batch in _batches(ids):
             with _errors(self._chroma.name):
@@ -198,7 +198,7 @@ class Collection:
         return found | dict(zip(lost, map(float, 1 - self.vectors(lost) @ vector), strict=True)) if lost else found
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
-        """The held vectors of these ids, in their order."""
+        """The stored vectors of these ids, in their order."""
         with _errors(self._chroma.name):
             stored = self._chroma.get(ids=list(ids), include=["embeddings"])
         rows = {identifier: row for row, identifier in enumerate(stored["ids"])}
@@ -298,7 +298,7 @@ def id_of(*parts: str) -> str:
 
 
 def version_of(ids: Iterable[str]) -> str:
-    """The checksum of a set of ids, whatever their order."""
+    """The checksum of a set of ids; their order does not matter."""
     return hashlib.sha256("".join(sorted(ids)).encode()).hexdigest()
 
 
@@ -309,7 +309,7 @@ def _batches(ids: Sequence[str]) -> Generator[list[str]]:
 
 @contextmanager
 def _errors(where: str) -> Generator[None]:
-    """Chroma's errors as ours."""
+    """Map Chroma's errors to ours."""
     try:
         yield
     except (ChromaError, httpx.HTTPError) as error:

@@ -1,4 +1,4 @@
-"""Passages and what finds them, and how they are shown to the model.
+"""Passages, their port, and how they are shown to the model.
 
 Checked by tests/unit/facts/test_material.py.
 """
@@ -13,55 +13,44 @@ from support_agent.tools.fact_trace import SentenceRange
 
 
 class Passage(SentenceRange):
-    """Sentences that were found, with their text; `score` orders those of one search and says nothing across them."""
+    """Sentences that were found, with their text.
+
+    `score` orders the passages of one search and says nothing across searches; of a web page it is the cosine with the
+    question, -1..1. A web page's `source` is its address, `heading` its title, and `found_by` names the web sources
+    that found it. With `is_excerpt`, `text` is what these show of the page, and the positions count in that.
+    """
 
     heading: str = ""
     text: str
     score: float = 0.0
+    found_by: tuple[str, ...] = ()
+    is_excerpt: bool = False
 
     @property
     def shown(self) -> str:
-        """What the model reads of it: its heading says what its sentences are about."""
+        """The text that the model reads, with its heading."""
         return f"{self.heading}. {self.text}" if self.heading else self.text
 
 
-class WebPassage(Passage):
-    """A chunk of a page of the web, for the inside alone.
-
-    `source` is the page's address, `heading` its title; `score` the cosine with the question, -1..1; `found_by` the
-    sources that named it. Where `is_excerpt` the text is what `found_by` shows of the page, and the positions count in
-    that.
-    """
-
-    found_by: tuple[str, ...]
-    is_excerpt: bool = False
-
-
 class Retriever(Protocol):
-    """Finds the passages of the index nearest to a question."""
+    """Finds the passages of an index, or of the web, nearest to a question."""
 
     def find(self, question: str, n: int) -> Sequence[Passage]:
         """At most `n` passages, the nearest to the question first."""
         ...
 
 
-class WebRetriever(Retriever, Protocol):
-    """Finds passages of the web."""
-
-    def find(self, question: str, n: int) -> Sequence[WebPassage]: ...
-
-
 AnyRange = TypeVar("AnyRange", bound=SentenceRange)
 
 
 def distinct(ranges: Iterable[AnyRange]) -> list[AnyRange]:
-    """Each place once, in the order of its first; of two at one place the later."""
+    """One range per place, in the order of the first occurrence; the later of two replaces the earlier."""
     return list({one.place: one for one in ranges}.values())
 
 
 def named(texts: Iterable[str]) -> list[tuple[str, str]]:
     """Passages as material, all under one name.
 
-    Where they were named "Passage 1" and so on, drafts began with "Passage 2 says", and were refused for the number.
+    With names such as "Passage 2", drafts began with "Passage 2 says", and the number check refused them.
     """
     return [(PASSAGE, text) for text in texts]

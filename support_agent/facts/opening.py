@@ -1,6 +1,6 @@
 """Opens the search over the company's topics and the fact room over its documents, as the settings say.
 
-What takes a second to import is imported where it is opened. Checked by tests/acceptance, through the real program.
+Slow modules are imported inside functions. Checked by tests/acceptance, through the real program.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Read = Callable[[Sequence[str]], Sequence[Reading]]
 
 SUGGESTING_S = 300.0
-"""Seconds for a text that nobody waits for but the operator."""
+"""Seconds for a text that only the operator waits for."""
 
 
 def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
@@ -41,10 +41,10 @@ def open_search(settings: Settings, company: Company, *, in_memory: bool) -> Com
 
 
 def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "options") -> CompanySearch:
-    """A search that holds nothing yet.
+    """An empty search.
 
     Args:
-        name: Of its collections in the vector store; one that is kept in memory needs a name of its own.
+        name: Prefix of its collections in the vector store; each one in memory needs its own.
     """
     from support_agent.facts.index import Index, memory_client, open_client
     from support_agent.facts.search import ENGLISH, CompanySearch
@@ -65,7 +65,7 @@ def open_rooms(
     """The fact room over the company's documents, brought up to date; only changed passages are embedded.
 
     Args:
-        search: The company's topics, which say in which documents to search.
+        search: The company's topics; they choose the documents to search.
         model: Grades, and writes drafts.
         in_memory: For a dry run: the passages are not kept.
     """
@@ -92,7 +92,7 @@ def open_rooms(
     if settings.grading.writes_drafts or settings.grading.max_cycles:
         model.open_writing()  # drafts, and the rewritten question of another cycle
     if settings.grading.writes_drafts:
-        # The graph bears drafts out; of 10,000 documents it takes 14 s and 155 MB.
+        # The graph supports drafts; for 10,000 documents it takes 14 s and 155 MB.
         chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
         versions.append(chaining.graph.version)
     workflow = Workflow(
@@ -116,7 +116,7 @@ def open_rooms(
 
 @contextmanager
 def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
-    """What answers questions that belong to no case, with drafts: closed at the end.
+    """Open the workflow for questions that belong to no case, with drafts; closed at the end.
 
     Args:
         allowed: Names of the sources that may be found ("document:6").
@@ -131,9 +131,9 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
 def open_recording(
     settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
 ) -> Iterator[tuple[Workflow, Read]]:
-    """What answers the questions of labelled mails, without the web, and what reads the pieces of a mail.
+    """Open the workflow for labelled mails, without the web, and the reader of the pieces of a mail.
 
-    The names in such a mail are not known, so nothing of it may leave the house. See `open_workflow`.
+    The names in such a mail are unknown, so no text of it may be sent to the web. See `open_workflow`.
     """
     with _open_workflow(settings, company, allowed, drafts=drafts) as (workflow, read):
         yield replace(workflow, web=None), read
@@ -156,7 +156,7 @@ def _open_workflow(
 
 @contextmanager
 def open_suggester(settings: Settings, company: Company) -> Iterator[tuple[CompanySearch, Writer]]:
-    """The company's search, and what writes, with time for it: no customer waits. Closed at the end.
+    """Open the company's search and a writer with a long time limit, as no customer waits; closed at the end.
 
     Raises:
         ConfigError: a model cannot be used.

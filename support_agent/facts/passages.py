@@ -1,11 +1,11 @@
-"""Which passages of the sources may hold an answer: nearness of meaning and shared words, fused by rank.
+"""Finds passages that may hold an answer: by meaning and by shared words, fused by rank.
 
-Each chunk is found by its source's title, its heading and its text together; what is handed on is a pointer to whole
-sentences and the chunk's text. The vectors are kept in Chroma; the chunks and their words are kept in memory, and made
-anew at each start from the sources.
+A chunk is indexed by its source's title, its heading and its text; a result is a pointer to whole sentences and the
+chunk's text. The vectors are in Chroma; the chunks and their words are in memory, rebuilt from the sources at each
+start.
 
-Invariant: nothing is found but chunks of the sources last given to `update`, and of these only from the sources that
-the caller allows, whatever the vector store holds or says. Checked by tests/integration/facts/test_passages.py on
+Invariant: every result is a chunk of a source that was given to the last `update` and that the caller allows, even if
+the vector store holds or returns others. Checked by tests/integration/facts/test_passages.py on
 every kind of client.
 Source: reciprocal rank fusion with its constant of 60 (Cormack, Clarke and Buettcher 2009, equation 1).
 """
@@ -32,10 +32,10 @@ SOURCE = "source"
 RANK_CONSTANT = 60
 """k of reciprocal rank fusion; the published value."""
 DEPTH = 64
-"""Chunks that each way proposes, at least; what is behind them adds next to nothing to a fused score."""
+"""Fewest chunks that each search proposes; later ones add almost nothing to a fused score."""
 FEW_SOURCES = 200
-"""So many allowed sources or fewer are named to the vector store; of more, what it finds is sifted here: Chroma takes
-40 times as long where it is to leave out some of 5,000 sources."""
+"""Up to this many allowed sources are named to the vector store; with more, its results are filtered here: Chroma takes
+40 times as long to leave out some of 5,000 sources."""
 
 
 class PassageIndex:
@@ -45,10 +45,10 @@ class PassageIndex:
         """An index that finds nothing until its first `update`.
 
         Args:
-            collection: Where the vectors are kept, of this index alone.
-            embedder: At most the first 256 tokens of a chunk are seen by it; the words see all.
+            collection: Stores the vectors of this index alone.
+            embedder: Reads at most the first 256 tokens of a chunk; the word index reads all.
             cutting: How long chunks are.
-            ways: What to search by; by words alone nothing is embedded, nor is the vector store asked.
+            ways: How to search; by words alone, nothing is embedded and the vector store is not used.
         """
         self._collection = collection
         self._embedder = embedder
@@ -64,11 +64,11 @@ class PassageIndex:
     def update(self, sources: Iterable[Source]) -> int:
         """Search these sources from now on, and no others; returns how many chunks had to be embedded.
 
-        Only the chunks of new and of changed sources are. A search that runs meanwhile sees the sources of before, at
-        the end without the vectors of those that are gone.
+        Only chunks of new and changed sources are embedded. A concurrent search uses the previous sources; towards the
+        end it may miss vectors of removed ones.
 
         Raises:
-            TransientError: the vector store does not answer; the sources are those of before.
+            TransientError: the vector store does not answer; the previous sources stay.
             ValueError: two sources have one key.
         """
         texts: dict[str, str] = {}
@@ -94,9 +94,8 @@ class PassageIndex:
         Args:
             question: Any length; at most its first 256 tokens are compared by meaning.
             n: How many at most, 1 or more.
-            allowed: Keys of the sources that may be found, such as those that are valid today and for this sender;
-                None: all.
-            ways: One of the index's ways, to search in that alone; None: in all that it has.
+            allowed: Keys of the sources to search, such as those valid today and for this sender; None: all.
+            ways: One of the index's ways; None: all of them.
         Raises:
             TransientError: the vector store does not answer.
         """
@@ -155,11 +154,11 @@ def fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True)
 class _Held:
-    """All that one search needs; replaced as a whole, so that a search sees one state of the sources."""
+    """The state of one search; replaced as a whole, so that a search sees one set of sources."""
 
     version: str = ""
     chunks: tuple[Passage, ...] = ()
-    """A chunk's place here is its row."""
+    """A chunk's row is its index here."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """The row of each id in the vector store."""
     words: WordIndex = field(default_factory=lambda: WordIndex(()))

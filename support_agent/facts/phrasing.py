@@ -1,8 +1,8 @@
-"""Tells which of some classes a text is phrased like, each class given by examples, in whatever language.
+"""Classifies how a text is phrased; each class is given by examples, in any language.
 
 Kernel ridge regression, fitted in closed form to the examples: a Gaussian kernel on their vectors carries over to
-languages that no example has, and character n-grams, whose cosine is added, tell "highest" from "lowest", which stand
-near each other in the vectors. A class that is added needs no more than its examples.
+languages without examples; the cosine of character n-grams is added because it separates "highest" from "lowest", whose
+vectors are close. A new class needs only examples.
 
 Invariant: the chances of a text sum to 1, and the same examples give the same chances. Checked by
 tests/unit/facts/test_phrasing.py; measured by `python -m tests.benchmarks.forms`.
@@ -21,12 +21,12 @@ from support_agent.models.embedding.port import Vectors
 from support_agent.tools.base import Examples
 
 GAMMA = 1.0
-"""Of the kernel exp(-gamma * squared distance); vectors are centred and have length 1."""
+"""Gamma of the kernel exp(-gamma * squared distance); vectors are centred and have length 1."""
 RIDGE = 0.3
-"""Divided by what a text counts: those of a class with few examples count more."""
+"""Divided by the weight of a text: texts of a class with few examples weigh more."""
 NGRAMS = (2, 4)
 SHARPNESS = 14.0
-"""Makes chances of scores of about 0..1. All chosen with one subject, and one language, of the examples left out."""
+"""Turns scores of about 0..1 into probabilities. All were chosen with one subject and one language left out."""
 Floats = NDArray[np.float64]
 
 
@@ -37,8 +37,8 @@ class Phrasing:
         """Fit.
 
         Args:
-            examples: By class, in order; each class has one at least.
-            embed: Vectors of texts that are compared as equals, of length 1.
+            examples: By class, in order; each class has at least one.
+            embed: Returns vectors of length 1.
         """
         self._embed = embed
         self._classes = [name for name, _ in examples]
@@ -63,7 +63,7 @@ class Phrasing:
         return dict(zip(self._classes, map(float, raised / raised.sum()), strict=True))
 
     def _kernel(self, vectors: Floats, counted: object) -> Floats:
-        """Likeness of texts to the examples, shape (texts, examples)."""
+        """Similarity of texts to the examples, shape (texts, examples)."""
         words: Floats = (counted @ self._counted).toarray()
         near: Floats = np.exp(-2 * GAMMA * (1.0 - vectors @ self._vectors.T)) + words
         return near

@@ -1,4 +1,4 @@
-"""What a piece of a mail does, in whatever language: it greets, closes, asks or tells.
+"""Classifies what a piece of a mail does, in any language: it greets, closes, asks or tells.
 
 A fitted vote on the vector of the piece and on its question mark: multinomial logistic regression, of which only the
 weights ship (`reading.json`, written by `python -m tests.benchmarks.cutting --fit`, from made sentences in eight
@@ -28,12 +28,12 @@ MARKS = "?\uff1f\u061f\u055e\u1367\u037e"
 _CLOSING = " \n\t\"'\u201d\u2019\u00bb)]\u300d\u300f*_!"
 _GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")
 MARK_SCALE = 0.5
-"""Of the feature that a piece ends with one, so that it weighs little beside the words."""
+"""Scale of the question-mark feature, so that it weighs little beside the words."""
 Floats = NDArray[np.float64]
 
 
 def inputs(texts: Sequence[str], vectors: Vectors) -> Floats:
-    """What the vote weighs: the vectors, the question mark, and one, shape (texts, dimensions + 2)."""
+    """The inputs of the vote: the vectors, the question mark and 1, shape (texts, dimensions + 2)."""
     marks = [[MARK_SCALE * is_marked(text), 1.0] for text in texts]
     return np.hstack([vectors.astype(np.float64), np.array(marks).reshape(len(texts), 2)])
 
@@ -45,7 +45,7 @@ def is_marked(text: str) -> bool:
 
 
 def acts_of(text: str, vector: Vectors, embedder: str) -> Acts:
-    """How likely a text does what; all alike where no weights were fitted to the embedder."""
+    """The probability of each act; all equal if no weights were fitted for the embedder."""
     weights = committed().get(embedder)
     if weights is None:
         return Acts(**dict.fromkeys(ACTS, 1 / len(ACTS)))
@@ -56,7 +56,7 @@ def acts_of(text: str, vector: Vectors, embedder: str) -> Acts:
 
 @cache
 def committed() -> Mapping[str, Floats]:
-    """The weights that the program comes with, by embedder: a row an act, a column an input."""
+    """The weights that ship, by embedder: one row per act, one column per input."""
     text = files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
     rows = TypeAdapter(dict[str, list[list[float]]]).validate_json(text)
     return {name: np.array(weights) for name, weights in rows.items()}

@@ -1,9 +1,9 @@
-"""What speaks for each topic (document, account value) of the company when a question is read: cosines and scores.
+"""Scores each topic (document, account value) of the company for a question: cosines and classifier scores.
 
-A question is compared whole and sentence by sentence, and what counts is the mean of how near the whole is and how near
-its nearest sentence is, so that a long story around one question does not drown it. It is compared with the title and
-summary, the example questions and the sections of each topic, in every embedder, by its character n-grams, and by a
-classifier that is fitted to these texts whenever they change. Nothing here weighs them: the combiner does.
+A question is compared as a whole and sentence by sentence; the result is the mean of the whole text's similarity and
+its nearest sentence's, so that a long story does not hide a short question. It is compared with the title and summary,
+the example questions and the sections of each topic: in every embedder, by character n-grams, and by a classifier that
+is fitted to these texts whenever they change. The combiner weighs the scores, not this module.
 
 With more than `MOST_FITTED` topics the vector store proposes candidates for each question, and classifier and n-grams
 are fitted to these alone.
@@ -39,19 +39,19 @@ from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.signals import Signals, TextKind
 
 CANDIDATES = 64
-"""Topics that each embedder proposes where there are too many to compare with all."""
+"""Topics that each embedder proposes if there are too many to compare with all."""
 MOST_FITTED = 500
 """Topics for which all vectors are held in memory and a classifier is fitted once: about 10,000 texts, 60 MB."""
 KEPT_TEXTS = 64
-"""Texts whose result is kept: the cutting of a mail into questions and the choice ask about the same ones."""
+"""Cached results: cutting a mail into questions and choosing ask about the same texts."""
 KEPT_PIECES = 512
-"""The same of the pieces of a mail."""
+"""Cached results for the pieces of a mail."""
 TEXT_WEIGHTS: Mapping[str, float] = {"head": 1.0, "question": 1.0, "section": 0.5}
-"""What a text of each kind counts when the classifier is fitted."""
+"""The weight of a text of each kind when the classifier is fitted."""
 ENGLISH = "minilm"
-"""The embedder that reads English alone; its cosines are the `score` of a match."""
+"""The English embedder; its cosines are the `score` of a match."""
 READER = "use"
-"""The embedder that reads the pieces of a mail: it knows 16 languages and takes a millisecond a piece."""
+"""The embedder for the pieces of a mail: 16 languages, a millisecond per piece."""
 PIECES_A_WORD = 1.55
 """English words have 1.1 to 1.4 pieces in its vocabulary, those of other languages 1.7 and more."""
 STEEPNESS = 12.0
@@ -82,7 +82,7 @@ class _Words:
 
 
 class _Fitted(NamedTuple):
-    """What is held of topics: all of a company with few, else those that may answer a question."""
+    """The data of topics: of all topics if the company has few, else of those that may answer a question."""
 
     entries: list[Entry]
     vectors: dict[str, Vectors]
@@ -93,10 +93,10 @@ class _Fitted(NamedTuple):
 
 
 class CompanySearch:
-    """`support_agent.tools.base.Search` on the indexes of a company's topics, one an embedder."""
+    """`support_agent.tools.base.Search` on the indexes of a company's topics, one per embedder."""
 
     def __init__(self, embedders: Mapping[str, Embedder], indexes: Mapping[str, Index]) -> None:
-        """Nothing is found before the first `update`.
+        """Create an empty search; `update` fills it.
 
         Args:
             embedders: By name; `minilm` is among them.
@@ -117,17 +117,17 @@ class CompanySearch:
 
     @property
     def embedder(self) -> CountingEmbedder:
-        """The one that the inside search uses, too."""
+        """The embedder that the passage search uses, too."""
         return cast(CountingEmbedder, self._embedders[ENGLISH])
 
     @property
     def embedders(self) -> Mapping[str, Embedder]:
-        """Those that texts are compared in, by name."""
+        """The embedders for comparing texts, by name."""
         return self._embedders
 
     @property
     def version(self) -> str:
-        """Names the vote on sections and what the indexes hold, and so what the classifier was fitted to."""
+        """Identifies the section vote and the indexed texts, and so the texts of the classifier."""
         return f"{self._sections.version} {id_of(*(index.version for index in self._indexes.values()))}"
 
     def update(self, topics: Sequence[Topic]) -> int:
@@ -148,10 +148,10 @@ class CompanySearch:
         return embedded
 
     def _fit(self, keys: Sequence[str] | None) -> _Fitted:
-        """To some topics, or to all.
+        """Fit to some topics, or to all.
 
         Raises:
-            TransientError: the indexes do not hold the same texts, or others than this search knows.
+            TransientError: the indexes hold different texts, or texts that this search does not know.
         """
         held = {name: index.held(keys) for name, index in self._indexes.items()}
         entries = next(iter(held.values()))[0]
@@ -169,11 +169,11 @@ class CompanySearch:
         return _Fitted(entries, vectors, classifier, _Words(topics), *_runs(entries))
 
     def nearest(self, text: str) -> tuple[Match, ...]:
-        """Every topic that may answer the text, with what speaks for it, the likeliest first by a plain mean."""
+        """Every topic that may answer the text, with its scores, the likeliest by a plain mean first."""
         return self._kept(self.version, text)
 
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
-        """What each piece of a mail does, and how near each topic is to it, in any language."""
+        """Classify each piece of a mail, and compare it with each topic, in any language."""
         return tuple(self._read(self.version, piece) for piece in pieces)
 
     def _reading(self, version: str, piece: str) -> Reading:
@@ -183,7 +183,7 @@ class CompanySearch:
         return Reading(acts=acts, near=self._near(vector) if self._topics else {}, is_marked=is_marked(piece))
 
     def _near(self, vector: Vectors) -> dict[str, float]:
-        """By topic: the cosine of its nearest text, as the reader sees it."""
+        """By topic: the cosine of its nearest text, in the embedder of pieces."""
         if self._fitted is not None:
             names, starts, stored = self._fitted.names, self._fitted.starts, self._fitted.vectors[self._reader]
         else:
@@ -193,7 +193,7 @@ class CompanySearch:
         return dict(zip(names, map(float, np.maximum.reduceat(stored @ vector, starts)), strict=True))
 
     def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
-        """How likely a text is phrased as each class of the examples, in any language; they are learnt once."""
+        """The probability that a text is phrased like each class of examples, in any language; fitted once."""
         return self._phrased(text, examples)
 
     def _chances(self, text: str, examples: Examples) -> Mapping[str, float]:
@@ -214,18 +214,18 @@ class CompanySearch:
         return [float(score) for score in total / sum(fluent.values())]
 
     def sections(self, text: str, document: Document) -> Sequence[float]:
-        """How likely each section of a document answers a text, given that one does."""
+        """The probability that each section of a document answers a text, given that one does."""
         return self._weighed(text, document)
 
     def _section_chances(self, text: str, document: Document) -> Sequence[float]:
         return tuple(self._sections.chances(document, text, self._fluency(text)))
 
     def section_features(self, text: str, document: Document) -> NDArray[np.float64]:
-        """What speaks for each section; see `SectionVote.features`."""
+        """The features of each section; see `SectionVote.features`."""
         return self._sections.features(document, text, self._fluency(text))
 
     def _found(self, version: str, text: str) -> tuple[Match, ...]:
-        """As `nearest`; `version` is there for the cache: new texts are searched anew."""
+        """As `nearest`; `version` is part of the cache key, so that changed texts are searched again."""
         if not self._topics:
             return ()
         parts = whole_and_sentences(text)
@@ -258,7 +258,7 @@ class CompanySearch:
 
 
 def _likeness(fitted: _Fitted, asked: Mapping[str, Vectors]) -> dict[str, dict[str, dict[TextKind, float]]]:
-    """By topic, embedder and kind of text: the cosine of the nearest one."""
+    """By topic, embedder and kind of text: the cosine of the nearest text."""
     found: dict[str, dict[str, dict[TextKind, float]]] = defaultdict(dict)
     groups: dict[tuple[str, TextKind], list[int]] = defaultdict(list)
     for row, entry in enumerate(fitted.entries):
@@ -278,16 +278,16 @@ def _scores(fitted: _Fitted, text: str, asked: Mapping[str, Vectors]) -> dict[st
 
 
 def _runs(entries: Sequence[Entry]) -> tuple[list[str], list[int]]:
-    """The topics of the entries, which stand together, and where each begins."""
+    """The topics of the grouped entries, and where each group begins."""
     starts = [place for place in range(len(entries)) if place == 0 or entries[place].key != entries[place - 1].key]
     return [entries[start].key for start in starts], starts
 
 
 def fluency(text: str, count_tokens: Callable[[Sequence[str]], list[int]]) -> float:
-    """How well an English vocabulary reads a text, 0..1: near 0 where its words fall into many pieces.
+    """How well an English vocabulary covers a text, 0..1: near 0 if its words are split into many pieces.
 
     Args:
-        count_tokens: How many pieces each of some texts has.
+        count_tokens: The number of pieces of each text.
     """
     words = re.findall(r"[^\W\d_]+", text)
     pieces = count_tokens([" ".join(words)])[0] / max(1, len(words))
@@ -295,13 +295,13 @@ def fluency(text: str, count_tokens: Callable[[Sequence[str]], list[int]]) -> fl
 
 
 def _score(signals: Signals) -> float:
-    """How near a topic's title, summary or an example is to the question, as the English embedder reads it."""
+    """The best similarity of a topic's title, summary or examples to the question, in the English embedder."""
     near = signals.likeness.get(ENGLISH, {})
     return max((near[kind] for kind in near if kind != "section"), default=-1.0)
 
 
 def _ranks(matches: Sequence[Match]) -> dict[str, float]:
-    """The mean, over the embedders that read the question, of how far each topic is above the others."""
+    """How far each topic is above the others: the mean over the embedders that read the question's language."""
     total: dict[str, float] = defaultdict(float)
     for name in {name for match in matches if match.signals for name in match.signals.likeness}:
         near = {match.topic: max(match.signals.likeness[name].values()) for match in matches if match.signals}
@@ -313,13 +313,13 @@ def _ranks(matches: Sequence[Match]) -> dict[str, float]:
 
 
 def whole_and_sentences(text: str) -> list[str]:
-    """The whole text and, where it has several sentences, each that says something."""
+    """The whole text and, if it has several sentences, each one that is long enough."""
     sentences = [sentence for sentence in split_sentences(text) if len(sentence.split()) >= MIN_WORDS]
     return [text, *(sentences[:MAX_SENTENCES] if len(sentences) > 1 else [])]
 
 
 def nearness(found: Scores) -> Scores:
-    """The mean of what is found for the whole and for the part that is nearest.
+    """The mean of the whole text's result and the best part's.
 
     Args:
         found: A row for each part, the whole first; any further axes.

@@ -1,11 +1,12 @@
-"""Which section of a document answers a question: a fitted vote of what is near, in any language.
+"""Chooses the section of a document that answers a question: a fitted vote of similarities, in any language.
 
-The sections are weighed beside each other by how near the question is to their whole text and to their two nearest
-sentences, each under its heading, in two embedders. The weights were fitted to the questions of several companies
-(`sections.json`, by `python -m tests.benchmarks.sections`, which also measures them on the questions of
-others); the data does not ship.
+The features compare the sections with each other: the question's similarity to their whole text and to their two
+nearest sentences, each with its heading, in two embedders. The weights were fitted to the questions of several
+companies (`sections.json`, by `python -m tests.benchmarks.sections`, which also measures them on other companies); the
+data does not ship.
 
-Invariant: one probability a section, in the document's order, together 1. Checked by tests/unit/facts/test_sections.py.
+Invariant: one probability per section, in the document's order; they sum to 1. Checked by
+tests/unit/facts/test_sections.py.
 Source: conditional logit (McFadden 1974).
 """
 
@@ -27,12 +28,12 @@ from support_agent.models.embedding.port import Embedder, Vectors
 
 WEIGHTS_FILE = "sections.json"
 EMBEDDERS = ("minilm", "use")
-"""Those that the weights know; one that is not there has no say."""
+"""The embedders of the weights; a missing one is left out."""
 FEATURES = tuple(f"{name}.{kind}" for name in EMBEDDERS for kind in ("whole", "pair"))
 KEPT_DOCUMENTS = 128
-"""Documents whose vectors are kept, about 4 kB a sentence."""
+"""Documents whose vectors are cached, about 4 kB per sentence."""
 LEAST_DEVIATION = 0.05
-"""Of cosines: where all sections are nearly alike, their differences say little."""
+"""Least spread of cosines: if all sections are nearly alike, their differences mean little."""
 Floats = NDArray[np.float64]
 
 
@@ -44,24 +45,24 @@ class Weights(Frozen):
 
     @property
     def in_order(self) -> Floats:
-        """As the columns of `SectionVote.features`."""
+        """The weights in the order of the columns of `SectionVote.features`."""
         return np.array([self.weights[name] for name in FEATURES])
 
 
 class _Read(NamedTuple):
-    """What is kept of a document: by embedder the vectors of its sections and of its sentences with their headings."""
+    """The cached vectors of a document, by embedder: of its sections, and of its sentences with their headings."""
 
     sections: Mapping[str, Vectors]
     headed: Mapping[str, Vectors]
     starts: list[int]
-    """Where each section begins among the sentences."""
+    """The position of each section's first sentence."""
 
 
 class SectionVote:
-    """Weighs the sections of documents; what is embedded of a document is kept for its version."""
+    """Weighs the sections of documents; the vectors of a document are cached by its version."""
 
     def __init__(self, embedders: Mapping[str, Embedder]) -> None:
-        """A vote of these embedders.
+        """Create a vote of these embedders.
 
         Args:
             embedders: By name.
@@ -75,7 +76,7 @@ class SectionVote:
         return committed().version
 
     def chances(self, document: Document, question: str, fluency: Mapping[str, float]) -> list[float]:
-        """How likely each section answers the question, given that one does.
+        """The probability that each section answers the question, given that one does.
 
         Args:
             document: One with at least one sentence.
@@ -86,7 +87,7 @@ class SectionVote:
         return [float(chance) for chance in softmax(scores)]
 
     def features(self, document: Document, question: str, fluency: Mapping[str, float]) -> Floats:
-        """What speaks for each section beside the others, shape (sections, `FEATURES`)."""
+        """The features of each section relative to the others, shape (sections, `FEATURES`)."""
         read = self._kept(document)
         found: dict[str, Floats] = {}
         for name, embedder in self._embedders.items():
@@ -109,12 +110,12 @@ class SectionVote:
 
 @cache
 def committed() -> Weights:
-    """The weights that the program comes with."""
+    """The weights that ship."""
     return Weights.model_validate_json(files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8"))
 
 
 def _pairs(near: Floats, starts: Sequence[int]) -> Floats:
-    """Of each section the mean of its two nearest sentences."""
+    """For each section, the mean of its two nearest sentences."""
     return np.array([np.sort(own)[-2:].mean() for own in np.split(near, starts[1:])])
 
 

@@ -1,7 +1,7 @@
-"""What a mail may spend on its questions, and the only way its grades and drafts are paid.
+"""The budget of a mail for its questions; every grade and draft is charged to it.
 
-Invariant: no call begins whose tokens the mail's budget may not hold, nor after its time; what was spent is counted
-also where the call after it fails. Checked by tests/unit/facts/test_spending.py.
+Invariant: no call begins that could exceed the mail's tokens, or after its time; the cost of earlier calls counts even
+if a later call fails. Checked by tests/unit/facts/test_spending.py.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from support_agent.models.writer import Draft, Material, Writer
 from support_agent.tools.fact_trace import Cost
 
 FRAME_TOKENS = 160
-"""Most tokens of a prompt that are the program's own: its system text, what is asked, the chat template."""
+"""Most tokens of the fixed parts of a prompt: system text, question to the model, chat template."""
 NAME_TOKENS = 8
-"""Most tokens of a text's name in it."""
+"""Most tokens of a text's name in a prompt."""
 
 
 class NoRoom(PermanentError):
-    """The budget may not hold the next call: the question ends unanswered."""
+    """The next call could exceed the budget: the question ends unanswered."""
 
     code = "budget"
 
 
 class Budget:
-    """The tokens and the time of one mail, whatever number of questions it asks."""
+    """The tokens and the time of one mail, for all its questions together."""
 
     def __init__(self, max_tokens: int, is_late: Callable[[], bool] = lambda: False) -> None:
         self.max_tokens = max_tokens
@@ -35,16 +35,16 @@ class Budget:
         self._is_late = is_late
 
     def holds(self, tokens: int) -> bool:
-        """Whether a call that takes so many at most may begin."""
+        """Whether a call with at most this many tokens may begin."""
         return self.spent_tokens + tokens <= self.max_tokens and not self._is_late()
 
     def spend(self, tokens: int) -> None:
-        """Takes off what a call took."""
+        """Subtract the tokens of a call."""
         self.spent_tokens += tokens
 
 
 class Calls:
-    """The judge and the writer behind one budget, itself a `Judge` and a `Writer`; keeps what was spent since asked."""
+    """A `Judge` and a `Writer` that charge one budget, and add up the cost until `take_cost`."""
 
     def __init__(self, judge: Judge, writer: Writer, budget: Budget) -> None:
         self._judge = judge
@@ -57,7 +57,7 @@ class Calls:
         """See `Judge.yes`.
 
         Raises:
-            NoRoom: the budget may not hold the grade and, where it is the first of its kind, its prior.
+            NoRoom: the grade, with its prior if it is the first of its kind, could exceed the budget.
             SupportAgentError: what the judge raises.
         """
         self._reserve(material, prompts=2, written_tokens=0)
@@ -75,7 +75,7 @@ class Calls:
         """See `Writer.generate`.
 
         Raises:
-            NoRoom: the budget may not hold the prompt and the longest text.
+            NoRoom: the prompt and the longest text could exceed the budget.
             SupportAgentError: what the writer raises.
         """
         self._reserve(material, prompts=1, written_tokens=max_tokens)
@@ -89,7 +89,7 @@ class Calls:
         return self._pending.tokens > 0
 
     def take_cost(self) -> Cost:
-        """What was spent since the last call of this."""
+        """The cost since the last call of this method."""
         taken, self._pending = self._pending, Cost()
         return taken
 

@@ -1,10 +1,10 @@
 """Example questions that the language model proposes for a document, for a person to read and copy.
 
-They are model text: nothing here puts them among the company's words, and no part of the program reads the file that
-they are written to. What would do harm as an example, or adds nothing, is left out with the reason.
+They are model text: they go to a file that no part of the program reads, never among the company's words. Proposals
+that would be harmful or useless as examples are left out, with the reason.
 
-Invariant: what is proposed is one line, asks something, is nearest to its own document and unlike every example that
-is there. Checked by tests/unit/facts/test_suggestions.py.
+Invariant: a proposal is one line, asks something, is nearest to its own document and unlike every existing example.
+Checked by tests/unit/facts/test_suggestions.py.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ INSTRUCTION = (
 )
 TEMPERATURE = 0.7
 SPARE = 2
-"""So many times the questions that are wanted are asked for: about half of them do not do."""
+"""Factor of questions to ask for: about half of them are refused."""
 MOST_ORDERS = 8
-"""Texts that are written for one document at most; each is about one section."""
+"""Most texts to write for one document; each is about one section."""
 A_TEXT = 3
-"""Questions that are asked for at once: in a longer list the model repeats itself."""
+"""Questions per text: in a longer list the model repeats itself."""
 TOKENS_A_QUESTION = 30
 SECTION_CHARACTERS = 1_200
 MIN_CHARACTERS, MAX_CHARACTERS = 8, 160
 ALIKE = 0.85
-"""Cosine of two questions that ask the same; of 1,820 pairs of examples of the demo's documents one is nearer."""
+"""Cosine from which two questions ask the same; one of 1,820 pairs of the demo's examples is above it."""
 ENDS = ("?", "\uff1f", "\u061f", "\u037e")
 """Question marks: Latin, Chinese, Arabic, Greek."""
 _MARKER = re.compile(r"^(?:[-*\u2022]+|\(?\d+[.):]|[Qq]\d*[.:])\s*")
@@ -64,14 +64,14 @@ class Compared(Protocol):
 
 
 class LeftOut(Frozen):
-    """A line that the model wrote and that is not proposed, with the reason."""
+    """A line of the model that is not proposed, with the reason."""
 
     text: str
     why: str
 
 
 class Suggested(Frozen):
-    """What is proposed for one document: model text, all of it."""
+    """The proposals for one document; all of it is model text."""
 
     number: int
     title: str
@@ -81,7 +81,7 @@ class Suggested(Frozen):
 
 
 class Suggestions(Frozen):
-    """What was written to a file, and which model proposed it."""
+    """The content of a file of proposals, and the model that wrote them."""
 
     file: Path
     model: str
@@ -96,9 +96,9 @@ def suggest(document: Document, search: Compared, writer: Writer, count: int, se
         search: Of the company's topics: documents, account values, records.
         writer: Writes them.
         count: 1 or more.
-        seed: Of the random choice of tokens; the next text takes the next number.
+        seed: Seed of the choice of tokens; each further text uses the next number.
     Raises:
-        TransientError: the model wrote nothing in time.
+        TransientError: the model did not answer in time.
         PermanentError: the model cannot be used.
     """
     sections = section_texts(document)
@@ -134,7 +134,7 @@ def _written(writer: Writer, document: Document, section: str, seed: int) -> lis
 
 
 def _objection(text: str, document: Document, search: Compared, kept: Sequence[str]) -> str:
-    """Why a line is not proposed; "" where nothing speaks against it."""
+    """Why a line is not proposed, or ""."""
     if not text.endswith(ENDS) or not MIN_CHARACTERS <= len(text) <= MAX_CHARACTERS:
         return "not a question"
     if refused := refused_character(text, is_one_line=True):
@@ -148,7 +148,7 @@ def _objection(text: str, document: Document, search: Compared, kept: Sequence[s
 
 
 def write_suggestions(file: Path, policies: Path, model: str, day: date, documents: Sequence[Suggested]) -> Suggestions:
-    """Write what is proposed to a file that does not exist yet.
+    """Write the proposals to a new file.
 
     Raises:
         ConfigError: it exists, cannot be written, or lies among the documents.
@@ -164,7 +164,7 @@ def write_suggestions(file: Path, policies: Path, model: str, day: date, documen
 
 
 def check_file(file: Path, policies: Path) -> None:
-    """Refuse a file for suggestions, before the model is asked for any.
+    """Refuse an unusable file before the model is asked.
 
     Raises:
         ConfigError: it exists, or lies among the documents.
@@ -180,7 +180,7 @@ def _refused(file: Path, what: str) -> ConfigError:
 
 
 def _block(suggested: Suggested) -> str:
-    """The lines of one document: `questions:` as its front matter has them, and below what is left out."""
+    """The lines of one document: `questions:` as in its front matter, then the refused proposals."""
     lines = ["", f"# {suggested.path}: {collapse(suggested.title)}"]
     lines += ["questions:", *(f"  - {quoted(text)}" for text in suggested.questions)] if suggested.questions else []
     lines += [f"# left out: {quoted(one.text)}: {one.why}" for one in suggested.left_out]
@@ -188,7 +188,7 @@ def _block(suggested: Suggested) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as one YAML string in one line, whatever stands in it."""
+    """Any text as one YAML string in one line."""
     return json.dumps(text, ensure_ascii=refused_character(text) is not None)
 
 

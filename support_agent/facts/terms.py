@@ -1,9 +1,9 @@
-"""The words of names as they are compared, and the words that name nothing.
+"""The words of names, normalised for comparison, and the words that name nothing.
 
-One idea of a name for what links, joins and weighs entities. The word index (`facts.words`) and the first choice of web
-texts (`facts.web.shared_words`) have rules of their own, as they weigh words by how rare they are.
+All modules that link, join or weigh entities use this definition of a name. The word index (`facts.words`) and the
+preselection of web texts (`facts.web.shared_words`) have their own rules, as they weigh words by rarity.
 
-Nothing is learned and nothing drawn. Checked by tests/unit/facts/test_terms.py.
+Nothing is learned, nothing is random. Checked by tests/unit/facts/test_terms.py.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import unicodedata
 from functools import lru_cache
 
 MIN_STEMMED = 4
-"""Letters of a word whose plural's s is left out; shorter ones are mostly not plurals ("gas")."""
+"""Least letters of a word whose final s is removed; shorter words are mostly not plurals ("gas")."""
 
 KEPT_KEYS = 4_096
-"""Keys that are kept: documents name the same things again and again."""
+"""Cached keys: documents repeat names."""
 
 _WORD = re.compile(r"[€$£%]|[0-9]+(?:[.,][0-9]+)+|\w+")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s?\b")
@@ -47,13 +47,13 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def stems_of(text: str) -> tuple[str, ...]:
-    """`words_of`, each without a plural's s."""
+    """`words_of`, each without the s of a plural."""
     return tuple(map(_stem, words_of(text)))
 
 
 @lru_cache(maxsize=KEPT_KEYS)
 def key_of(name: str) -> str:
-    """What two spellings of one name have in common; "" where nothing can be compared."""
+    """The normal form of a name, equal for its spellings; "" if it has no comparable word."""
     return " ".join(stems_of(name))
 
 

@@ -1,4 +1,4 @@
-"""The topics of a company and what each says: the documents, account fields, series and records to choose from.
+"""The topics of a company with their texts: the documents, account fields, series and records to choose from.
 
 Checked by tests/unit/facts/test_topics.py.
 """
@@ -24,14 +24,14 @@ class Topic(Frozen):
     sections: tuple[str, ...] = ()
 
     def texts(self) -> Mapping[TextKind, Sequence[str]]:
-        """What a question is compared with, by kind."""
+        """The texts to compare a question with, by kind."""
         whole = f"{self.title}. {self.summary}" if self.summary else ""
         heads = tuple(filter(None, (self.title, self.summary, whole)))
         return {"head": heads, "question": self.questions, "section": self.sections}
 
 
 def topics_of(company: Company) -> tuple[Topic, ...]:
-    """Every topic of a company, documents first; what a document says in any language speaks for it."""
+    """Every topic of a company, documents first; a document has the texts of all its languages."""
     by_number: dict[int, list[Document]] = {}
     for document in company.texts:
         by_number.setdefault(document.number, []).append(document)
@@ -47,7 +47,7 @@ def topics_of(company: Company) -> tuple[Topic, ...]:
 
 
 def version_of_topics(topics: Sequence[Topic]) -> str:
-    """Checksum of everything that the topics say."""
+    """Checksum of all texts of the topics."""
     return hashlib.sha256("\n".join(topic.model_dump_json() for topic in topics).encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""Which of many texts share the telling words of a question: BM25, in memory.
+"""Finds the texts that share rare words with a question: BM25, in memory.
 
-Words are runs of letters, digits and underscores, small or capital alike. The 33 commonest English words are left out,
-as Lucene does: in a short question they outweigh the telling one. Nothing is stemmed.
+Words are runs of letters, digits and underscores, in any case. The 33 commonest English words are left out, as in
+Lucene: in a short question they outweigh the rare ones. Nothing is stemmed.
 
 Invariant: the same texts and question give the same order, equal scores by position. Checked by
 tests/unit/facts/test_words.py.
@@ -45,9 +45,9 @@ class WordIndex:
         """Positions of the texts that share words with the question, the best first, at most `n`.
 
         Args:
-            question: Any length; a word that stands twice counts twice.
+            question: Any length; a repeated word counts each time.
             n: 1 or more.
-            allowed: For each text whether it may be found, shape (number of texts,); None: each may.
+            allowed: Whether each text may be found, shape (number of texts,); None: all may.
         """
         numbers = [self._numbers[word] for word in words_of(question) if word in self._numbers]
         if self._scores is None or not numbers:

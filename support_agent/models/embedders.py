@@ -1,6 +1,6 @@
-"""The embedding models that the configuration names, downloaded, verified and opened.
+"""Downloads, verifies and opens the embedding models of the settings.
 
-Invariant: each model is loaded once, and not before it is asked. tests/unit/models/test_embedders.py checks it.
+Invariant: each model is loaded once, at its first use. tests/unit/models/test_embedders.py checks it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ PINNED: dict[EmbeddingModel, PinnedModel] = {
 
 
 def needed_models(settings: Settings) -> tuple[PinnedModel, ...]:
-    """The pinned models that texts are compared with: those that are listed, and MiniLM, which the index needs."""
+    """The pinned models for comparing texts: the configured ones, and MiniLM, which the index needs."""
     listed = (PINNED[model] for model in settings.embedding.models)
     return tuple(dict.fromkeys((EMBEDDING_MODEL, *listed)))
 
 
 def is_needed(model: PinnedModel, settings: Settings) -> bool:
-    """Whether the program uses the pinned model: it is no embedding model, or one that is needed."""
+    """Whether the program uses the pinned model: the language model, or a needed embedding model."""
     return model not in PINNED.values() or model in needed_models(settings)
 
 
 def load_embedders(settings: Settings, progress: Progress, *, minilm: Embedder | None = None) -> tuple[Embedder, ...]:
-    """The listed embedders, in the order of the list. Their files are there on return; each is loaded when first used.
+    """The configured embedders, in order. Their files exist on return; each is loaded at its first use.
 
     Args:
-        progress: Where downloads say how far they are.
-        minilm: MiniLM, where it is open already.
+        progress: Shows the downloads.
+        minilm: MiniLM, if it is open already.
     Raises:
-        ConfigError: a model cannot be had; or, when it is first used, it cannot be loaded.
+        ConfigError: a model cannot be downloaded or, at its first use, loaded.
     """
     return tuple(
         minilm if minilm is not None and model is EmbeddingModel.MINILM else _lazy(model, settings, progress)
@@ -55,7 +55,7 @@ def _lazy(model: EmbeddingModel, settings: Settings, progress: Progress) -> Embe
 
 
 def _open(model: EmbeddingModel, folder: Path, threads: int) -> Embedder:
-    """Load a model; its runtime takes a second to import, and is imported here."""
+    """Load a model; its slow runtime is imported here."""
     match model:
         case EmbeddingModel.MINILM:
             from support_agent.models.embedding.minilm import MiniLM

@@ -1,9 +1,9 @@
-"""Yes or no, read from the language model's probabilities: the grades of this room. Nothing is written for them.
+"""Grades: yes or no, from the language model's probabilities, without generating text.
 
-A grade is one forward pass over the two closed options. A small model leans to one of them whatever it reads; what it
-says to the same question about empty texts (the prior) may be taken off, all of it or a part.
+A grade is one forward pass over the two closed options. A small model prefers one of them for any text; its answer for
+empty texts (the prior) can be subtracted, fully or partly.
 
-Invariant: a grade is a probability, or there is none: a NaN, a missing option or a failure raises. Checked by
+Invariant: a grade is a probability; a NaN, a missing option or a failure raises. Checked by
 tests/contract/test_judge.py, tests/unit/models/test_judge.py and tests/integration/facts/test_judge.py.
 """
 
@@ -25,30 +25,30 @@ SYSTEM = (
 OPTIONS = ("yes", "no")
 ANSWER_ASK = " Answer yes or no."
 BARE_PICK = 3.0
-"""Log-odds of what a server picked without telling how surely."""
+"""Log-odds of a server's pick without probabilities."""
 PRIORS = 200
-"""Questions whose prior is kept."""
+"""Questions whose prior is cached."""
 
 
 class Grade(Frozen):
-    """How likely the answer is yes, 0..1, and what asking cost, a prior that was asked first included."""
+    """The probability of yes, 0..1, and the cost, including that of a prior."""
 
     probability: float = Field(ge=0, le=1, allow_inf_nan=False)
     usage: Usage
 
 
 class Judge(Protocol):
-    """What says yes or no to a question about texts."""
+    """Answers yes or no to a question about texts."""
 
     def yes(self, question: str, material: Material) -> Grade:
-        """How likely the answer is yes.
+        """The probability that the answer is yes.
 
         Args:
-            question: A yes/no question in the program's own words.
-            material: What it is about: (name, text) pairs, the names the program's own.
+            question: A yes/no question in fixed words.
+            material: (name, text) pairs with fixed names.
         Raises:
             TransientError: no answer in time.
-            ToolCallRejected: what came back is no probability of the two (code `scores`).
+            ToolCallRejected: the model returned no probability for the two options (code `scores`).
             PermanentError: the texts do not fit, or the model failed.
         """
         ...
@@ -59,7 +59,7 @@ class ModelJudge:
 
     Args:
         model: Scores closed options.
-        prior: How much of the prior is taken off, 0..1; with 0 it is not asked for.
+        prior: The share of the prior to subtract, 0..1; with 0 it is not asked for.
     """
 
     def __init__(self, model: Model, *, prior: float) -> None:
@@ -75,7 +75,7 @@ class ModelJudge:
         return Grade(probability=1 / (1 + math.exp(-log_odds)), usage=before + usage)
 
     def _lean(self, question: str, names: tuple[str, ...]) -> tuple[float, Usage]:
-        """The log-odds of yes where there is nothing to read."""
+        """The log-odds of yes for empty texts."""
         if self._prior == 0:
             return 0.0, Usage()
         if (question, names) in self._priors:

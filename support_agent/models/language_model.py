@@ -1,4 +1,4 @@
-"""What a language model is to this program: something that says how likely each of a few closed options is.
+"""The port of the language model: it gives the probability of each of a few closed options.
 
 Two implementations: `models.llama.LlamaModel` (embedded) and `models.openai.OpenAIModel` (any OpenAI-compatible
 server). Both pass tests/contract/test_model.py. There is no method that returns text. `BatchModel` is a model that
@@ -18,19 +18,19 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 
 MAX_OPTIONS = 60
-"""Options of one choice at most."""
+"""Most options of a choice."""
 LOWEST = -50.0
-"""A log-probability as good as none."""
+"""The least log-probability; lower values are raised to it."""
 LOG_SLACK = 1e-3
-"""How far above 0 rounding may lift a log-probability."""
+"""Tolerance for log-probabilities above 0, from rounding."""
 T = TypeVar("T")
 
 
 class Prompt(Frozen):
-    """What the model reads.
+    """The prompt.
 
-    `system` and `task` are the program's own words; `parts` follow as (text, is the program's own) so that text from
-    outside is never taken for control tokens; `lead` is the start of the model's own turn, forced.
+    `system` and `task` are fixed words; `parts` follow as (text, is fixed), so that text from outside is never read as
+    control tokens; `lead` is the forced start of the model's turn.
     """
 
     system: str
@@ -40,7 +40,7 @@ class Prompt(Frozen):
 
 
 class Usage(Frozen):
-    """What a choice cost; adds up."""
+    """The cost of a choice; can be added."""
 
     prompt_tokens: int = 0
     tree_tokens: int = 0
@@ -59,10 +59,9 @@ class Usage(Frozen):
 
 
 class Scores(Frozen):
-    """One log-probability an option, normalised over the options.
+    """One log-probability per option, normalised over the options.
 
-    None where the server told only which option it picked: then `picked` is its index and nothing is known of how
-    sure it was.
+    None if the server returned only its pick: then `picked` is the index, and the confidence is unknown.
     """
 
     log_probabilities: tuple[float, ...] | None
@@ -76,53 +75,50 @@ class Model(Protocol):
     name: str
 
     def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
-        """How likely each option is as the continuation of the prompt.
+        """The probability of each option as the continuation of the prompt.
 
         Raises:
             TransientError: no answer in time, or the server failed.
-            ToolCallRejected: what came back is not one of the options, after the bounded retries.
+            ToolCallRejected: the reply is none of the options, after the bounded retries.
             PermanentError: the prompt does not fit, or the server refused.
         """
         ...
 
 
 def scoring_of(model: Model) -> Model:
-    """Only what scores and composes of a model: what chooses is given nothing that could write.
-
-    The model itself may be a `writer.Writer` too.
-    """
+    """The model without its `writer.Writer`: only scoring and composing, for the rooms that choose."""
     names = ("name", "score", "score_each", "compose")
     return cast(Model, SimpleNamespace(**{name: getattr(model, name) for name in names if hasattr(model, name)}))
 
 
 @runtime_checkable
 class BatchModel(Protocol):
-    """A model that evaluates what several prompts begin with once, and the rest of them together."""
+    """A model that evaluates the common start of several prompts once, and their ends together."""
 
     def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
-        """For each prompt what `Model.score` gives; what all have cost together stands in the first.
+        """`Model.score` for each prompt; the first result has the cost of all.
 
-        A score depends a little on the prompts beside it: their rows are computed together.
+        A score depends slightly on the other prompts, as their rows are computed together.
         """
         ...
 
 
 def ask_model(model: Model, prompt: Prompt, options: Sequence[str]) -> Scores:
-    """What a model says, if it is an answer at all; no log-probability is below `LOWEST`.
+    """Ask the model, and check its result; no log-probability is below `LOWEST`.
 
     Raises:
         ToolCallRejected: not one log-probability for each option, or no pick (code `scores`).
-        PermanentError: the model raised something that is no error of ours (code `model`).
-        SupportAgentError: what `Model.score` raises.
+        PermanentError: the model raised an unknown error (code `model`).
+        SupportAgentError: raised by `Model.score`.
     """
     return _said(lambda: _checked(model.score(prompt, options), options))
 
 
 def ask_each(model: Model, prompts: Sequence[Prompt], options: Sequence[str]) -> list[Scores]:
-    """What a model says to each prompt, all at once where it can; else as `ask_model`.
+    """Ask the model about several prompts, in one batch if it can; else as `ask_model`.
 
     Args:
-        prompts: Best with one long start.
+        prompts: Ideally with a long common start.
     """
     if len(prompts) < 2 or not isinstance(model, BatchModel):
         return [ask_model(model, prompt, options) for prompt in prompts]
@@ -155,7 +151,7 @@ def _checked(scores: Scores, options: Sequence[str]) -> Scores:
 
 
 class ComposedCall(Frozen):
-    """A call that a model composed, its arguments as they came: whoever asked for it looks whether it was offered."""
+    """A call that a model composed, with raw arguments: the caller checks whether it was offered."""
 
     tool: str
     arguments: dict[str, Any]
@@ -164,10 +160,10 @@ class ComposedCall(Frozen):
 
 @runtime_checkable
 class CallModel(Protocol):
-    """A model that composes calls by itself, and does not tell how sure it is of them."""
+    """A model that composes calls, without a confidence."""
 
     def compose(self, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
-        """One call, of one of these models: each has the field `tool`, and every field is closed.
+        """Compose a call of one of these models: each has the field `tool`, and every field is closed.
 
         Raises:
             TransientError: no answer in time, or the server failed.
@@ -178,12 +174,12 @@ class CallModel(Protocol):
 
 
 def ask_for_call(model: CallModel, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
-    """What a model composed, if it is a call at all.
+    """Ask the model for a call, and check that it is one.
 
     Raises:
-        ToolCallRejected: something else (code `call`).
-        PermanentError: the model raised something that is no error of ours (code `model`).
-        SupportAgentError: what `CallModel.compose` raises.
+        ToolCallRejected: the result is no call (code `call`).
+        PermanentError: the model raised an unknown error (code `model`).
+        SupportAgentError: raised by `CallModel.compose`.
     """
     composed = _said(lambda: model.compose(prompt, calls))
     if not isinstance(composed, ComposedCall):
@@ -192,7 +188,7 @@ def ask_for_call(model: CallModel, prompt: Prompt, calls: Sequence[type[BaseMode
 
 
 def check_options(options: Sequence[str]) -> None:
-    """Refuse what is no choice.
+    """Refuse invalid lists of options.
 
     Raises:
         PermanentError: not 2..60 different options (code `options`).

@@ -1,17 +1,15 @@
 """The embedded language model, through llama.cpp: scores closed options, and writes the fact room's drafts.
 
-It scores behind the port `language_model.Model` and writes behind the port `writer.Writer`, on the same weights and
-with a context for each, so that what is written moves nothing in the scores, and both may work at once. The context to
-write with is opened by `open_writing`, or for the first text.
+It implements `language_model.Model` and `writer.Writer` on the same weights, with a context for each, so that writing
+does not change scores, and both can run at once. `open_writing`, or the first text, opens the writing context.
 
-Scores: the model decides at the branch points of the tree of continuations only, the tokens between them are forced.
-The whole tree is evaluated as *one* batch in which every node belongs to the sequences of the options below it, and the
-prompt's unchanged start stays in the cache. Several prompts that begin alike are one batch, too, each behind the start
-that they share. Nothing is sampled for a score.
+Scores: the model decides only at the branch points of the tree of continuations; other tokens are forced. The whole
+tree is *one* batch in which every node belongs to the sequences of the options below it; the unchanged start of the
+prompt stays in the cache. Several prompts with a common start are one batch, too. Scores need no sampling.
 
-Texts: the same prompt, temperature and seed give the same text on the same machine: each text begins with an empty
-cache, and the random choices come from the seed alone. A text ends at its tokens' number, at its time, or where the
-model ends its turn; a control token ends it too.
+Texts: the same prompt, temperature and seed give the same text on the same machine: each text starts with an empty
+cache, and all random choices come from the seed. A text ends at the token limit, at the time limit, or when the model
+ends its turn or writes a control token.
 
 Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
 
@@ -39,7 +37,7 @@ from support_agent.models.weights import LlamaWeights
 from support_agent.models.writer import Draft, Material, check_writing, writing_prompt
 
 MOST_LIKELY = 40
-"""Tokens of which one is taken at random; the others are too unlikely to be meant."""
+"""Sample from this many of the likeliest tokens."""
 
 
 class LlamaModel:
@@ -49,8 +47,8 @@ class LlamaModel:
         path: The GGUF file.
         context_tokens: Most tokens of a prompt and its options, and of a prompt and its text.
         threads: 0: one per core.
-        timeout_s: Seconds for one choice, waiting for other threads' choices included. A batch of up to
-            `MAX_BATCH_TOKENS` that has begun is finished: an interrupt inside llama.cpp's own callback would be lost.
+        timeout_s: Seconds for one choice, including the wait for other threads. A started batch of up to
+            `MAX_BATCH_TOKENS` is finished: an interrupt inside llama.cpp's own callback would be lost.
         writing_timeout_s: The same for one text.
         clock: Monotonic seconds.
     Raises:
@@ -83,7 +81,7 @@ class LlamaModel:
         """The probability of each option as the continuation, given that one of them follows.
 
         Args:
-            prompt: What the model reads; its start is kept in the cache from call to call.
+            prompt: Its start stays in the cache between calls.
             options: 2..60 different texts.
         Raises:
             PermanentError: prompt and options exceed the context (code `context`), or not 2..60 different
@@ -99,10 +97,10 @@ class LlamaModel:
         return Scores(log_probabilities=tuple(probabilities), usage=usage)
 
     def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
-        """As `score` for each prompt; what all begin with is evaluated once, and their ends as one batch.
+        """As `score` for each prompt; the common start is evaluated once, and the ends as one batch.
 
-        One after the other, each within `timeout_s`, where the options' first tokens do not tell them apart, or the
-        ends do not fit a batch.
+        If the first tokens do not distinguish the options, or the ends do not fit a batch, the prompts are scored one
+        by one, each within `timeout_s`.
         """
         check_options(options)
         tokens = [self.weights.prompt_tokens(prompt) for prompt in prompts]
@@ -116,7 +114,7 @@ class LlamaModel:
         return tuple(self.score(prompt, options) for prompt in prompts)
 
     def _score_ends(self, start: list[int], ends: Sequence[list[int]], tree: Node, count: int) -> tuple[Scores, ...]:
-        """The scores of prompts that begin alike: each end is a sequence of its own behind the start."""
+        """The scores of prompts with a common start: each end is a sequence after it."""
         context = self._scoring
         evaluated = context.evaluate(start, then=MAX_BATCH_TOKENS)
         sequences = range(1, len(ends) + 1)
@@ -179,7 +177,7 @@ class LlamaModel:
     # Texts
 
     def count_tokens(self, text: str) -> int:
-        """See `writer.Writer.count_tokens`: exactly so many."""
+        """See `writer.Writer.count_tokens`; the number is exact."""
         return len(self.weights.tokens(text, trusted=False))
 
     def generate(
@@ -211,7 +209,7 @@ class LlamaModel:
     def _continue(
         self, context: LlamaContext, temperature: float, max_tokens: int, random: np.random.Generator
     ) -> tuple[list[int], int]:
-        """The tokens written, and how many were chosen in all: the one that ends a text is paid for too."""
+        """The written tokens, and the number of chosen ones, including the one that ends the text."""
         written: list[int] = []
         while True:
             token = choose_token(context.logits(-1), temperature, random)
@@ -236,9 +234,9 @@ def choose_token(logits: Logits, temperature: float, random: np.random.Generator
     """The next token: the likeliest at temperature 0, else one of the `MOST_LIKELY` by softmax(logits / temperature).
 
     Args:
-        logits: One a token of the vocabulary, finite.
+        logits: One per token of the vocabulary, finite.
         temperature: 0..2.
-        random: Where the choice comes from; drawn from once, and not at temperature 0.
+        random: The source of the choice; used once, but not at temperature 0.
     """
     if temperature == 0:
         return int(logits.argmax())

@@ -1,9 +1,9 @@
 """A context of llama.cpp with its batch and its cache: one caller at a time, each within its time.
 
-Scores do not depend on what was asked before. llama.cpp computes the rows of a batch in groups of four, and a
-small batch in another way than a large one, which moves a probability by a hundredth; so the cache is kept up
-to a multiple of `ROW_GROUP` only, a batch of a prompt has `LEAST_BATCH_TOKENS` or more (unless the prompt is
-shorter), and flash attention is off, which changes its ways at 64 rows.
+Scores do not depend on earlier calls. llama.cpp computes the rows of a batch in groups of four, and small batches
+differently from large ones, which changes a probability by a hundredth; so the cache is kept only up to a multiple of
+`ROW_GROUP`, a batch of a prompt has at least `LEAST_BATCH_TOKENS` (unless the prompt is shorter), and flash attention,
+which changes its method at 64 rows, is off.
 
 Checked by tests/integration/models/test_llama.py and tests/integration/facts/test_llama_writer.py.
 """
@@ -33,12 +33,12 @@ class LlamaContext:
 
     Args:
         weights: The embedded model's.
-        tokens: Room for so many.
-        sequences: Sequences that share the room.
+        tokens: Size of the context.
+        sequences: Most sequences in it.
         threads: Cores to use, 1 or more.
         clock: Monotonic seconds.
     Raises:
-        ConfigError: llama.cpp gives none of that size.
+        ConfigError: llama.cpp cannot create a context of that size.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LlamaContext:
 
     @contextmanager
     def in_time(self, timeout_s: float) -> Iterator[None]:
-        """Hold the context alone, for so many seconds, waiting for it included; `decode` keeps the deadline.
+        """Use the context exclusively, for some seconds including the wait for it; `decode` checks the deadline.
 
         Raises:
             TransientError: it was not free in time (code `model`).
@@ -84,22 +84,22 @@ class LlamaContext:
 
     @property
     def n_evaluated(self) -> int:
-        """How many tokens of a prompt sequence 0 holds."""
+        """The number of prompt tokens in sequence 0."""
         return len(self._cached)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the cache."""
         lib.llama_memory_clear(self.memory, True)
         self._cached = []
 
     def evaluate(self, tokens: list[int], *, then: int) -> int:
-        """Bring sequence 0 to `tokens`, and leave the last one's logits; returns how many were evaluated.
+        """Set sequence 0 to `tokens`, with the logits of the last one; returns the number of evaluated tokens.
 
         Args:
-            tokens: Of a prompt; what it begins with like the one before is kept.
-            then: How many more must fit behind it.
+            tokens: A prompt; the common start with the previous one is reused.
+            then: The number of further tokens that must fit.
         Raises:
-            PermanentError: they do not (code `context`).
+            PermanentError: they do not fit (code `context`).
             TransientError: as `decode`.
         """
         if len(tokens) + then > self._n_ctx:
@@ -135,10 +135,10 @@ class LlamaContext:
         self._batch.logits[row] = wants_logits
 
     def decode(self, rows: int) -> None:
-        """One forward pass over the rows that were put.
+        """One forward pass over the rows of the batch.
 
         Raises:
-            TransientError: it is too late, or llama.cpp failed (code `model`); everything is forgotten then.
+            TransientError: the deadline has passed, or llama.cpp failed (code `model`); the cache is then cleared.
         """
         if self._clock() >= self._deadline:
             raise _late(self._timeout_s)
@@ -152,7 +152,7 @@ class LlamaContext:
         raise TransientError(f"llama.cpp could not evaluate {rows} tokens, status {status}", code="model")
 
     def logits(self, row: int) -> Logits:
-        """Those of a row that wanted them; -1 is the last one."""
+        """The logits of a row that requested them; -1 is the last one."""
         pointer: Any = lib.llama_get_logits_ith(self._context, row)
         return np.ctypeslib.as_array(pointer, shape=(self._n_vocab,))
 
@@ -170,7 +170,7 @@ def _late(timeout_s: float) -> TransientError:
 
 
 def shared_start(prompts: Sequence[Sequence[int]]) -> int:
-    """With how many tokens, whole groups of rows, all prompts begin and none ends; 0 where there are none."""
+    """The length of the common start of all prompts, in whole groups of rows, shorter than each prompt; 0: none."""
     if not prompts:
         return 0
     first, *others = prompts

@@ -1,17 +1,15 @@
 """A language model on any OpenAI-compatible server: it makes closed choices, and writes the fact room's drafts.
 
-It scores and composes behind the ports of `language_model`, and writes behind the port `writer.Writer`. A choice is a
-forced tool call with one closed argument; a text is one chat completion without tools.
+It implements the ports of `language_model` and `writer.Writer`. A choice is a forced tool call with one closed
+argument; a text is one chat completion without tools.
 
-The call's schema lists the options and nothing else; a composed call (`compose`) is such an argument as well, one of a
-few closed models. What arrives is validated against them again: an answer
-that is not exactly one of them is asked for anew, a bounded number of times, and then refused; it is never
-repaired by likeness. What leaves `score` and `compose` is the index of an option, its probability where the server
-tells those of its tokens, and the members of closed sets that a composed call has: no text of the server. An error line
-repeats neither mail nor reply.
+The call's schema lists only the options; a composed call (`compose`) is an argument with a few closed models. The reply
+is validated against the schema again: other replies are requested again, a bounded number of times, and then refused,
+never corrected. `score` and `compose` return only the index of an option, its probability if the server reports token
+probabilities, and members of closed sets: no text of the server. Errors repeat neither mail nor reply.
 
-One background thread keeps the connections, so that the time-out covers a whole choice with its retries, or a whole
-text, and a server that sends byte after byte cannot stretch it.
+One background thread owns the connections, so that the timeout covers a whole choice with its retries, or a whole text,
+even if a server sends single bytes.
 
 Checked by tests/contract/test_model.py, tests/contract/test_writer.py, tests/unit/models/test_openai.py,
 tests/unit/models/test_openai_writing.py and tests/integration/planner/.
@@ -47,22 +45,22 @@ from support_agent.models.writer import Draft, Material, check_writing, most_tok
 
 TOOL = "choose"
 TOP_LOGPROBS = 5
-"""Alternatives asked for at each token: as many as every known server grants."""
+"""Alternatives to request per token: all known servers allow this many."""
 LENGTH = "max_completion_tokens"
-"""What newer servers call `max_tokens`."""
+"""The name of `max_tokens` on newer servers."""
 NEVER_ABOUT_A_PARAMETER = frozenset([401, 403, 429])
-"""Statuses whose error may name a parameter and is about the key or the rate."""
+"""Statuses about the key or the rate, even if the error names a parameter."""
 Optional = Mapping[str, Mapping[str, object]]
-"""Parameters that a server may refuse, by the word that names them then."""
+"""Optional parameters, by the word for them in a server's refusal."""
 _EXTRAS: Optional = {
     "logprobs": {"logprobs": True, "top_logprobs": TOP_LOGPROBS},
     "temperature": {"temperature": 0},
 }
-"""Those that make a choice better."""
+"""The optional parameters of a choice."""
 LONGEST_TOKEN_CHARACTERS = 16
-"""A text with more characters a token than this is cut: the server did not keep to the length."""
+"""Most characters per token; a longer text is cut, as the server ignored the limit."""
 
-# instructor logs replies it could not use, and they may quote the mail; the errors raised here tell enough.
+# instructor logs unusable replies, which may quote the mail; the errors raised here say enough.
 logging.getLogger("instructor").setLevel(logging.CRITICAL + 1)
 
 T = TypeVar("T")
@@ -74,9 +72,9 @@ class OpenAIModel:
     Args:
         base_url: The server's API, such as http://localhost:8000/v1.
         name: The model's name there.
-        api_key: Empty for a server that asks for none.
+        api_key: Empty for a server without keys.
         timeout_s: Seconds for one choice, retries included.
-        max_retries: How often an unusable reply to a choice is asked for anew.
+        max_retries: Most retries after an unusable reply to a choice.
         writing_timeout_s: Seconds for one text.
     Raises:
         ConfigError: no usable base_url, or no name.
@@ -103,17 +101,17 @@ class OpenAIModel:
             max_retries=0,
             http_client=http_client(max(timeout_s, writing_timeout_s)),
         )
-        # The client takes these from variables that are meant for another server.
+        # By default the client reads these from variables for another server.
         self._client.organization = self._client.project = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="openai-model", daemon=True)
         self._thread.start()
 
     def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
-        """The probability of each option where the server tells them, else the option it picked.
+        """The probability of each option if the server reports them, else the picked option.
 
         Args:
-            prompt: Its system text, and all else as one user text with the lead at its end.
+            prompt: Sent as its system text and one user text that ends with the lead.
             options: 2..60 different texts.
         Raises:
             PermanentError: not 2..60 different options (code `options`), or the server refused the request
@@ -167,7 +165,7 @@ class OpenAIModel:
     async def _send(self, request: Mapping[str, Any], optional: Optional, refused: set[str]) -> object:
         """One request; an optional parameter that the server refuses is left out from then on.
 
-        Newer servers know the length of a text by another name; it is never left out.
+        The length of a text is never left out, but has another name on newer servers.
         """
         create: Any = self._client.chat.completions.create
         dropped = set(refused)
@@ -185,16 +183,16 @@ class OpenAIModel:
                 return completion
 
     def count_tokens(self, text: str) -> int:
-        """See `writer.Writer.count_tokens`: the server's tokeniser is not known."""
+        """See `writer.Writer.count_tokens`; an upper bound, as the server's tokeniser is unknown."""
         return most_tokens(text)
 
     def open_writing(self) -> None:
-        """See `writer.LanguageModel.open_writing`: the server's memory is its own."""
+        """See `writer.LanguageModel.open_writing`; does nothing, as the memory is the server's."""
 
     def generate(
         self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
     ) -> Draft:
-        """See `writer.Writer.generate`; what a server does not count costs the most that it can."""
+        """See `writer.Writer.generate`; without the server's count, the cost is the maximum."""
         check_writing(temperature, max_tokens)
         prompt = writing_prompt(instruction, material)
         parameters: dict[str, object] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
@@ -218,7 +216,7 @@ class OpenAIModel:
 
     @contextmanager
     def _errors(self, timeout_s: float) -> Iterator[None]:
-        """The errors of this package for those of the libraries; they repeat no text of a mail or a reply."""
+        """Map errors of the libraries to ours; ours repeat no text of a mail or a reply."""
         try:
             yield
         except TimeoutError:
@@ -258,7 +256,7 @@ class OpenAIModel:
 
 
 class _Exchange:
-    """The requests of one choice: what they cost, and the tokens of the last reply."""
+    """The requests of one choice: their cost, and the tokens of the last reply."""
 
     def __init__(self, model: OpenAIModel) -> None:
         self._model = model
@@ -266,10 +264,10 @@ class _Exchange:
         self.tokens: tuple[Token, ...] = ()
 
     async def send(self, **request: Any) -> ChatCompletion:
-        """One reply that makes the call it was asked for; instructor validates the argument.
+        """One reply with the requested call; instructor validates the argument.
 
         Raises:
-            ResponseParsingError, ValidationError: any other reply; instructor asks again.
+            ResponseParsingError, ValidationError: another reply; instructor asks again.
         """
         completion = await self._model.choose(request)
         if not isinstance(completion, ChatCompletion):
@@ -318,7 +316,7 @@ def _choice_model(options: tuple[str, ...]) -> type[BaseModel]:
 
 
 def _call_model(calls: Sequence[type[BaseModel]]) -> type[BaseModel]:
-    """The schema of a composed call: one field, which is one of the calls."""
+    """The schema of a composed call: one field with one of the calls."""
     any_of: Any = reduce(or_, calls)
     return create_model(
         TOOL,
@@ -329,7 +327,7 @@ def _call_model(calls: Sequence[type[BaseModel]]) -> type[BaseModel]:
 
 
 def _refused(error: openai.APIStatusError, given: Optional) -> str:
-    """The optional parameter that a server refused: the one its error names, else the token probabilities.
+    """The optional parameter that a server refused: the one in its error, else the token probabilities.
 
     Raises:
         APIStatusError: the same error, if it is about something else.
@@ -345,7 +343,7 @@ def _refused(error: openai.APIStatusError, given: Optional) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What was wrong with a reply, in a few words of our own: names of fields may be the model's too."""
+    """The error of a reply in fixed words: even field names may come from the model."""
     if isinstance(error, ValidationError):
         return f"its argument is wrong ({error.errors(include_input=False)[0]['type']})"
     if isinstance(error, ResponseParsingError):

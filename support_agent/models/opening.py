@@ -1,6 +1,6 @@
-"""Opens the models of the settings: the language model, embedded or a server's, and the embedder of the indexes.
+"""Opens the models of the settings: the language model, embedded or on a server, and the embedder of the indexes.
 
-What takes a second to import is imported where it is opened. Checked by tests/acceptance, through the real program.
+Slow modules are imported inside functions. Checked by tests/acceptance, through the real program.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_model(settings: Settings, progress: Progress) -> LanguageModel:
-    """The language model, embedded or a server's: it scores for the planner, and writes for the fact room."""
+    """The language model, embedded or on a server: it scores for the planner, and writes for the fact room."""
     match settings.model.planner:
         case "llama":
             from support_agent.models.llama import LlamaModel
@@ -63,13 +63,13 @@ def open_embedder(settings: Settings) -> MiniLM:
 
 
 def close(*parts: object) -> None:
-    """Close what can be closed, in this order."""
+    """Close those that have a `close`, in this order."""
     for part in parts:
         getattr(part, "close", lambda: None)()
 
 
 def ask_server(settings: ModelSettings) -> Scores:
-    """One choice of a model on a server: address, key, name and the ability to call are seen at once."""
+    """Ask a model on a server for one choice, which checks address, key, name and tool calls."""
     model = _open_server(settings, writing_timeout_s=settings.timeout_s)
     try:
         return model.score(Prompt(system="You choose one of two options.", task="Choose yes.", parts=()), ("yes", "no"))

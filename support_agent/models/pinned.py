@@ -1,6 +1,6 @@
-"""The models this program works with, as data: files, sizes, checksums, licences, and the sources of each.
+"""The pinned models as data: files, sizes, checksums, licences and sources.
 
-Invariant: a file is known by its sha256, never by what a source calls it, and its parts add up to it;
+Invariant: a file is identified by its sha256, never by its name at a source, and its parts add up to it;
 tests/unit/models/test_pinned.py checks the sums.
 """
 
@@ -107,7 +107,7 @@ LANGUAGE_MODEL = PinnedModel(
         ),
     ),
 )
-"""Chooses. Loaded from `entry` by llama.cpp."""
+"""The language model. Loaded from `entry` by llama.cpp."""
 
 EMBEDDING_MODEL = PinnedModel(
     name="all-minilm-l6-v2-int8",

@@ -1,6 +1,6 @@
-"""Show on stderr how far a download is: a bar where a person watches, plain lines where a log does.
+"""Shows the progress of a download on stderr: a bar on a terminal, plain lines in a log.
 
-Invariant: nothing is ever written to stdout, which belongs to data; tests/unit/models/test_progress.py
+Invariant: nothing is written to stdout, which is for data; tests/unit/models/test_progress.py
 checks it on both.
 """
 
@@ -23,14 +23,14 @@ MoveTo = Callable[[int], None]
 
 
 class Progress(Protocol):
-    """Where a download says how far it is."""
+    """Shows the progress of downloads."""
 
     def note(self, text: str) -> None:
         """One line of news."""
         ...
 
     def bar(self, label: str, total_bytes: int) -> AbstractContextManager[MoveTo]:
-        """A bar for as long as the context lasts; it ends wherever it was moved to last."""
+        """A bar for the duration of the context."""
         ...
 
 
@@ -60,7 +60,7 @@ class TerminalProgress:
 
 
 class LineProgress:
-    """A line at each tenth of the way, for logs and pipes."""
+    """A line per tenth of a download, for logs and pipes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -92,5 +92,5 @@ def progress_on(stream: TextIO) -> Progress:
 
 
 def stderr_progress() -> Progress:
-    """Where downloads say how far they are."""
+    """The progress on stderr."""
     return progress_on(sys.stderr)

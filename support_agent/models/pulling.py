@@ -1,12 +1,11 @@
-"""Find, download and verify the pinned models.
+"""Finds, downloads and verifies the pinned models.
 
-A model lives in `<cache>/<model name>/`. Its files get there by `pull`, or by hand; either way a file whose
-sha256 is not the pinned one is never used. Reading 1.1 GB takes a second or more, so a file that was found
-good leaves a stamp (its checksum, size and time of change) beside it, and is read again only when one of them
-differs.
+A model is in `<cache>/<model name>/`, from `pull` or copied by hand; a file with another sha256 than the pinned one is
+never used. Reading 1.1 GB takes a second or more, so a verified file gets a stamp (its checksum, size and time of
+change) beside it, and is read again only if one of these differs.
 
-Invariant: a path that `locate` or `pull` returns was complete and verified when it was stamped: files are
-joined elsewhere and renamed into place. tests/unit/models/test_pulling.py checks it.
+Invariant: a path from `locate` or `pull` was complete and verified when it was stamped: files are joined elsewhere and
+renamed into place. tests/unit/models/test_pulling.py checks it.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ WORK = ".download"
 LOCK = ".lock"
 STAMP_SUFFIX = ".verified"
 SPARE_BYTES = 64_000_000
-"""Room on the disk that a download leaves free."""
+"""Disk space that a download leaves free."""
 MEGABYTE_BYTES = 1_000_000
 GGUF_MAGIC = b"GGUF"
 PULL = "support-agent model pull"
 
 
 class State(StrEnum):
-    """How much of a model is in the cache, as far as that can be told without reading the files."""
+    """How much of a model is in the cache, without reading the files."""
 
     ABSENT = "absent"
     PARTIAL = "partial"
@@ -78,7 +77,7 @@ def language_model(settings: ModelSettings, progress: Progress) -> Path:
     """The GGUF file to load: the user's own (`model.path`), or the pinned one, downloaded if it is missing.
 
     Raises:
-        ConfigError: `model.path` is no GGUF file, or the pinned model cannot be had.
+        ConfigError: `model.path` is no GGUF file, or the pinned model cannot be downloaded.
     """
     if settings.path is not None:
         return _own_gguf(settings.path)
@@ -86,10 +85,10 @@ def language_model(settings: ModelSettings, progress: Progress) -> Path:
 
 
 def embedding_model(settings: ModelSettings, progress: Progress) -> Path:
-    """The folder of the embedding model of the index (MiniLM); downloaded where it is missing.
+    """The folder of the embedding model of the index (MiniLM), downloaded if it is missing.
 
     Raises:
-        ConfigError: it cannot be had.
+        ConfigError: it cannot be downloaded.
     """
     return pull(EMBEDDING_MODEL, settings, progress)
 
@@ -107,13 +106,13 @@ def _own_gguf(path: Path) -> Path:
 
 
 def locate(model: PinnedModel, cache: Path) -> Path | None:
-    """The model's file or folder if every file of it is there and the pinned one, else None; no network."""
+    """The model's file or folder if all its files are the pinned ones, else None; uses no network."""
     folder = model.folder(cache)
     return folder / model.entry if all(_is_good(folder, file) for file in model.files) else None
 
 
 def verify(model: PinnedModel, cache: Path) -> tuple[Finding, ...]:
-    """Read every file of the model, whatever was stamped; no findings: all of them are the pinned ones."""
+    """Read every file of the model, ignoring stamps; without findings, all are the pinned ones."""
     folder = model.folder(cache)
     findings = []
     for file in model.files:
@@ -130,7 +129,7 @@ def verify(model: PinnedModel, cache: Path) -> tuple[Finding, ...]:
 
 
 def listing(cache: Path) -> tuple[Listed, ...]:
-    """All pinned models and what is in the cache of them; reads no model file, no network."""
+    """All pinned models with their state in the cache; reads no model file, uses no network."""
     return tuple(
         Listed(
             name=model.name,
@@ -155,10 +154,9 @@ def _state(model: PinnedModel, folder: Path) -> State:
 
 
 def pull(model: PinnedModel, settings: ModelSettings, progress: Progress) -> Path:
-    """Make sure that the model is in the cache; returns what `locate` then returns.
+    """Bring the model into the cache; returns the result of `locate`.
 
-    What an interrupted call downloaded is used again. Of two processes that pull one model, one downloads and
-    the other waits.
+    It continues an interrupted download. If two processes pull one model, the second waits for the first.
 
     Raises:
         ConfigError: no source delivered the pinned file (the message lists what was tried and how to bring
@@ -262,7 +260,7 @@ def _write_stamp(folder: Path, file: ModelFile) -> None:
         fresh.write_text(_stamp_text(folder, file))
         fresh.replace(stamp)
     except PermissionError:
-        return  # a cache that somebody else fills: the file is read at each start
+        return  # the cache is read-only: the file is read at each start
 
 
 def _stamp_path(folder: Path, file: ModelFile) -> Path:

@@ -1,4 +1,4 @@
-"""How an OpenAI-compatible server is asked, and what an answer that is none means: which error it is, what to do.
+"""Requests to an OpenAI-compatible server, and the errors for failed ones: which error, and what to do.
 
 Checked by tests/unit/models/test_openai.py and tests/unit/models/test_openai_writing.py.
 """
@@ -12,19 +12,19 @@ import httpx2
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
 MOST_BYTES = 4_000_000
-"""Of one reply: with the probabilities of its tokens the longest that is asked for has some 100 kB."""
+"""Most bytes of a reply: the longest legitimate one, with token probabilities, has some 100 kB."""
 MOST_TOKENS = 10_000_000
-"""Of one request; a server that counts more, or fewer than none, counts wrong, and no budget could hold by it."""
+"""Most tokens of a request; a server that reports more, or a negative number, would break every budget."""
 
 
 class _Refused(PermanentError):
-    """A reply that is not read to its end."""
+    """A reply that is too long to read to its end."""
 
     code = "model_reply"
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of a reply, until there are too many."""
+    """The bytes of a reply, up to the limit."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -42,7 +42,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def http_client(timeout_s: float) -> httpx2.AsyncClient:
-    """What the server is asked with: it follows no redirect, unpacks nothing, and cuts off a reply without end."""
+    """The HTTP client: follows no redirects, unpacks nothing, and stops endless replies."""
 
     async def bound(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
@@ -62,7 +62,7 @@ def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
     """The error for an HTTP status above 299; it repeats no text of a mail or a reply.
 
     Args:
-        status: What the server answered.
+        status: The server's status.
         base_url: The setting `model.base_url`.
         name: The setting `model.name`.
     """
@@ -80,14 +80,14 @@ def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
 
 
 def error_of_connection(error: BaseException, base_url: str) -> SupportAgentError:
-    """The error where nobody answers, or where the reply was not read to its end."""
+    """The error for a server that does not answer, or whose reply is too long."""
     if isinstance(error.__cause__, _Refused):
         return error.__cause__
     return TransientError(f"no connection to the model's server at {base_url}", code="model")
 
 
 def check_server(base_url: str, name: str) -> None:
-    """Refuse settings that cannot be those of a server.
+    """Refuse unusable settings of a server.
 
     Raises:
         ConfigError: no URL, or no name.

@@ -1,7 +1,7 @@
-"""The probability of each option, from the token probabilities a server tells beside the call it made.
+"""Computes the probability of each option from the token probabilities of a server's call.
 
-What a server does not tell counts against the option it picked, so a missing piece lowers confidence and
-never raises it. Checked by tests/unit/models/test_token_probabilities.py.
+Unreported probability counts against the picked option, so missing data lowers confidence and never raises it. Checked
+by tests/unit/models/test_token_probabilities.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 LEAST_SHARE = 1e-12
-"""Probability of an option that no reported token leads to, so that each has a logarithm."""
+"""Probability of an option without a reported token, so that each has a logarithm."""
 
 
 class Alternative(BaseModel):
@@ -38,12 +38,12 @@ class Token(Alternative):
 def option_log_probabilities(options: Sequence[str], picked: int, tokens: Sequence[Token]) -> tuple[float, ...] | None:
     """Log-probabilities of the options from the tokens that spell the picked one; normalised over them.
 
-    At each token where more than one option is still possible, the token that was written is weighed against
-    the alternatives that lead to an option, and against all that the server did not report, which counts as
-    the other options'. Tokens before the option, and those that follow from it, say nothing about the choice.
+    At each token where several options are still possible, the written token is compared with the alternatives that
+    lead to an option, and with the unreported probability, which counts for the other options. Tokens before the
+    option, and those that follow from it, do not count.
 
     Returns:
-        None where the tokens do not spell the picked option, or there are none.
+        None if the tokens do not spell the picked option, or there are none.
     """
     text = "".join(token.token for token in tokens)
     found = _find(options, picked, text)
@@ -71,7 +71,7 @@ def option_log_probabilities(options: Sequence[str], picked: int, tokens: Sequen
 
 
 def _find(options: Sequence[str], picked: int, text: str) -> tuple[list[str], int] | None:
-    """The options as the server's JSON spells them, with the closing quote; where the picked one begins."""
+    """The options in the server's JSON, with the closing quote; and the start of the picked one."""
     for is_ascii in (False, True):
         names = [json.dumps(option, ensure_ascii=is_ascii)[1:] for option in options]
         start = text.rfind('"' + names[picked]) + 1
@@ -81,9 +81,9 @@ def _find(options: Sequence[str], picked: int, text: str) -> tuple[list[str], in
 
 
 def _elsewhere(token: Token, before: str, spelled: str, possible: Mapping[int, str], picked: int) -> dict[int, float]:
-    """How much of what could have stood in place of a token leads to which option.
+    """The probability of the alternatives of a token, by the option that they lead to.
 
-    `before` is what the token holds in front of the option, `spelled` what earlier tokens hold of it.
+    `before` is the token's text before the option, `spelled` the part of the option in earlier tokens.
     """
     reported = {other.token: other.probability for other in token.top_logprobs or ()}
     reported.pop(token.token, None)

@@ -16,12 +16,12 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from support_agent.errors import ConfigError
 from support_agent.models.language_model import Prompt
 
-_SPLIT = "\u241e"  # stands for the outside text while the chat template is filled in
+_SPLIT = "\u241e"  # placeholder for the outside text in the chat template
 _LONGEST_PIECE_BYTES = 128
 
 
 class LlamaWeights:
-    """A GGUF file in memory; several threads may use it, each context belongs to one at a time.
+    """A GGUF file in memory, for several threads; a context is used by one thread at a time.
 
     Args:
         path: The GGUF file.
@@ -54,7 +54,7 @@ class LlamaWeights:
         return Jinja2ChatFormatter(template=template, eos_token=eos, bos_token=bos)
 
     def bytes_of(self, token: int) -> bytes:
-        """The bytes a token stands for; of a negative one none."""
+        """The bytes of a token; a negative token has none."""
         if token < 0:
             return b""
         buffer = ctypes.create_string_buffer(_LONGEST_PIECE_BYTES)
@@ -62,18 +62,18 @@ class LlamaWeights:
         return buffer.raw[: max(size, 0)]
 
     def tokens(self, text: str, *, trusted: bool) -> list[int]:
-        """A text as tokens; only in the program's own (`trusted`) are control tokens read as such."""
+        """A text as tokens; only `trusted` text may contain control tokens."""
         if not text:
             return []
         tokens: list[int] = self._llama.tokenize(text.encode("utf-8"), add_bos=False, special=trusted)
         return tokens
 
     def ends_turn(self, token: int) -> bool:
-        """Whether a token ends what the model says: a control token does, too."""
+        """Whether a token ends the model's turn; every control token does."""
         return bool(lib.llama_vocab_is_eog(self.vocab, token) or lib.llama_vocab_is_control(self.vocab, token))
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
-        """The prompt as tokens: the program's own text trusted, the mail and every name of an option not."""
+        """The prompt as tokens: fixed text is trusted, the mail and the names of options are not."""
         parts = [(prompt.task, True), *prompt.parts]
         frame = self._formatter(
             messages=[

@@ -107,7 +107,7 @@ def label_by_hand(store: Store, settings: Settings, case_id: str, done: str, now
         ConfigError: the case has no answer, or `done` is none of these.
     """
     found = [row for row in store.outbox.find(case_id=CaseId(case_id)) if row.kind is OutgoingKind.ANSWER]
-    letter = store.outbox.letter(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
+    letter = store.outbox.rendered(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
     if letter is None:
         raise ConfigError(f"no answer in case {case_id}: `support-agent cases` lists the cases", code="no_answer")
     outcome, choice = OUTCOMES.get(done), None
@@ -124,7 +124,7 @@ def judge_choice(store: Store, settings: Settings, outbox_id: str, choice: str, 
     """Keep the operator's choice about an answer as a label, if the answer allows it: called before the choice."""
     row = store.outbox.get(OutboxId(outbox_id))
     if row is not None and row.case_id is not None and row.status in JUDGED[choice]:
-        letter = store.outbox.letter(row.mail_id, row.kind, row.number)
+        letter = store.outbox.rendered(row.mail_id, row.kind, row.number)
         if letter is not None and row.kind is OutgoingKind.ANSWER:
             outcome = LabelOutcome.SAME if choice == "approve" else LabelOutcome.NOTHING
             _learn(store, settings, letter, outcome, None, now)

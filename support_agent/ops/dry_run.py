@@ -1,8 +1,8 @@
 """The dry run: a mail's whole journey on a temporary store; nothing is sent and nothing is kept.
 
-Invariant: it is `pipeline.handle` with the stages of the worker, so what it shows is what a customer would get. Its own
-are the store, the clock, the way out, and stand-ins for an address or a key that is not configured; it is never paused
-and waits for nothing. Checked by tests/unit/ops/test_dry_run.py and tests/acceptance/test_try.py.
+Invariant: it is `pipeline.handle` with the stages of the worker, so its result is what a customer would get. Different
+are only the store, the clock, the transport, and substitutes for an unset address or key; it is never paused and never
+waits. Checked by tests/unit/ops/test_dry_run.py and tests/acceptance/test_try.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Clock = Callable[[], datetime]
 JourneyOn = Callable[[Settings, Store, Transport, Clock], Journey]
 Outcome = Literal["answer", "escalate", "filed", "held"]
 HELD = "held"
-"""What the journey of a mail that has to wait ends with."""
+"""The outcome of a mail that has to wait."""
 
 OUTCOMES: Mapping[str, Outcome] = {
     MailStatus.ANSWERED: "answer",
@@ -108,7 +108,7 @@ class DryTransport:
         return Delivery(status="sent", detail="a dry run sends nothing")
 
     def close_idle(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class DryRun:
 
         Args:
             file: Its name in the result.
-            as_level: The sender level to assume, whatever the mail proves.
-            as_customer: The customer's address to assume; implies level 3 where no level is given.
+            as_level: The sender level to assume in place of the proven one.
+            as_customer: The customer's address to assume; implies level 3 unless a level is given.
         Raises:
             ConfigError: there is no such customer, or the model cannot be opened.
         """
@@ -289,10 +289,10 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
 
 def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     """The answer to a mail in the outbox; None: there is none."""
-    letter = store.outbox.letter(mail_id, OutgoingKind.ANSWER)
-    if letter is None:
+    record = store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    if record is None:
         return None
-    rendered = RenderedAnswer.model_validate(letter.rendered)
+    rendered = RenderedAnswer.model_validate(record.rendered)
     return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 

@@ -98,7 +98,7 @@ class ItemStory(Frozen):
 
 
 class SentStory(Frozen):
-    """One outgoing mail and its delivery; `settled` holds later delivery confirmations, and who gave them."""
+    """One outgoing mail and its delivery; `delivery_updates` are later delivery confirmations, and who gave them."""
 
     kind: OutgoingKind
     message_id: str
@@ -112,7 +112,7 @@ class SentStory(Frozen):
     next_try_at: datetime
     sent_at: datetime | None
     detail: str | None
-    settled: tuple[DeliveryUpdate, ...]
+    delivery_updates: tuple[DeliveryUpdate, ...]
 
 
 class MailStory(Frozen):
@@ -241,7 +241,7 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
 
 def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
     """Each mail of the outbox with its sources."""
-    records = {(record.kind, record.number): record for record in entry.letters}
+    records = {(record.kind, record.number): record for record in entry.rendered_mails}
     found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
     return [(row, record) for row, record in found if record is not None]
 
@@ -310,7 +310,7 @@ def _call_story(call: Call) -> CallStory:
     )
 
 
-def _sent_story(row: OutboxRecord, record: RenderedMailRecord, settled: tuple[DeliveryUpdate, ...]) -> SentStory:
+def _sent_story(row: OutboxRecord, record: RenderedMailRecord, updates: tuple[DeliveryUpdate, ...]) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
         kind=row.kind,
@@ -325,7 +325,7 @@ def _sent_story(row: OutboxRecord, record: RenderedMailRecord, settled: tuple[De
         next_try_at=row.next_try_at,
         sent_at=row.sent_at,
         detail=row.last_detail,
-        settled=settled,
+        delivery_updates=updates,
     )
 
 

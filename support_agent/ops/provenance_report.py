@@ -34,7 +34,7 @@ from support_agent.errors import PermanentError
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.outgoing import reply_subject
-from support_agent.outbound.letters import Headers
+from support_agent.outbound.rendered_mail import Headers
 from support_agent.store.records import OutboxRecord, OutgoingKind, RenderedMailRecord
 
 NOT_STORED = "(not stored for the version of the company that decided this mail)"

@@ -25,7 +25,7 @@ from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
 from support_agent.ops.explain import case_timeline, unreadable
-from support_agent.outbound.letters import Headers, RenderedMail, rerendered
+from support_agent.outbound.rendered_mail import Headers, RenderedMail, rerendered
 from support_agent.planner.plan import Call, call_text
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
@@ -55,8 +55,8 @@ NEWLY: Mapping[Outcome, Status] = {
 class Replayed(Frozen):
     """One outgoing mail, rendered again.
 
-    `diff` is a unified diff of the mail as it was sent and as it renders now, "" where the bytes are the
-    same; `problems` says what else no longer agrees, or why the mail cannot be rendered.
+    `diff` is a unified diff of the sent and the newly rendered mail, "" if the bytes are equal; `problems` lists other
+    differences, or why the mail cannot be rendered.
     """
 
     case_id: CaseId | None
@@ -70,7 +70,7 @@ class Replayed(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_identical(self) -> bool:
-        """Whether the bytes are the same and everything they were made from is still stored."""
+        """Whether the bytes are equal and all their inputs are still stored."""
         return not self.diff and not self.problems
 
 
@@ -152,18 +152,18 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.outbox.letter(row.mail_id, row.kind, row.number)
+    record = store.outbox.rendered(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("its sources are not stored")
     else:
         try:
-            letter = rerendered(record, templates(record.templates_version))
-            raw = _composed(store, record, letter)
+            rendered = rerendered(record, templates(record.templates_version))
+            raw = _composed(store, record, rendered)
         except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
             problems.append(f"it cannot be rendered again: {_first_line(error)}")
         else:
             diff = _byte_diff(row.raw, raw)
-            problems += _disagreements(row, record, letter)
+            problems += _disagreements(row, record, rendered)
         problems += _unfounded(store, record)
     return Replayed(
         case_id=row.case_id,
@@ -176,16 +176,16 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
     )
 
 
-def _composed(store: Store, record: RenderedMailRecord, letter: RenderedMail) -> bytes:
+def _composed(store: Store, record: RenderedMailRecord, rendered: RenderedMail) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
     original = store.mails.raw(MailId(headers.parent_mail_id))
-    return letter.compose(headers, parse(original), original)
+    return rendered.compose(headers, parse(original), original)
 
 
-def _disagreements(row: OutboxRecord, record: RenderedMailRecord, letter: RenderedMail) -> Iterator[str]:
-    """Where the stored parts disagree; the mail's bytes do not show this."""
+def _disagreements(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
+    """Differences between the stored parts, which the mail's bytes do not show."""
     headers = Headers.model_validate(record.header_inputs)
-    if not _are_same_spans(record.kind, letter.rendered, record.rendered):
+    if not _are_same_spans(record.kind, rendered.rendered, record.rendered):
         yield "the stored spans, which `why` shows, are not those of the text"
     if row.recipient != headers.to:
         yield f"it was sent to {row.recipient}, but rendered for {headers.to}"
@@ -203,7 +203,7 @@ def _are_same_spans(kind: OutgoingKind, made: Mapping[str, JsonValue], stored: M
 
 
 def _unfounded(store: Store, record: RenderedMailRecord) -> tuple[str, ...]:
-    """What an answer says that the stored versions of its documents do not say."""
+    """Differences between an answer and the stored versions of its documents."""
     if record.kind is not OutgoingKind.ANSWER:
         return ()
 
@@ -238,7 +238,7 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
 
 
 def _plan_of(store: Store, mail_id: MailId) -> PlanRecord | None:
-    """What was decided on a mail.
+    """The decision on a mail.
 
     Raises:
         PermanentError: another version of the program wrote it.
@@ -268,10 +268,10 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
-    """What was sent; a plan whose answer the gate refused counts as escalated.
+    """The sent text; a plan whose answer the gate refused counts as escalated.
 
     Raises:
-        PermanentError: another version of the program wrote what was sent.
+        PermanentError: another version of the program wrote the answer.
     """
     try:
         answer = answer_of(store, mail.id)
@@ -306,7 +306,7 @@ def _status(before: Said, after: Said) -> Status:
 
 
 def _byte_diff(sent: bytes, made: bytes) -> str:
-    """A unified diff of two mails, never empty where a byte differs."""
+    """A unified diff of two mails, never empty if a byte differs."""
     if sent == made:
         return ""
     texts = [raw.decode("ascii", "backslashreplace").replace("\r\n", "\n") for raw in (sent, made)]

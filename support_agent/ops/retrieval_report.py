@@ -49,11 +49,11 @@ class RetrievalReport(Frozen):
 
 def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
     """The reports of a mail, by question."""
-    shown = {looked.number: looked for looked in decision.looked}
+    shown = {one.number: one for one in decision.retrievals}
     reports = []
     for number, found in sorted(decision.findings.items()):
-        looked = shown.get(number) or QuestionRetrieval(number=number, question="", reason_code=found.reason)
-        reports.append(_report(number, looked.question, found, looked.evidence, looked.pages))
+        known = shown.get(number) or QuestionRetrieval(number=number, question="", reason_code=found.reason)
+        reports.append(_report(number, known.question, found, known.evidence, known.pages))
     return tuple(reports)
 
 

@@ -180,7 +180,7 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         if deciding or sending or unknown_senders:
             what = "mail of unknown senders waits" if unknown_senders else "nothing automatic is sent"
             what = "everything automatic waits" if deciding else what
-            todo = "see in `support-agent cases` who writes so much; a higher agent.max_letters_per_hour allows more"
+            todo = "see in `support-agent cases` who writes so much; a higher agent.max_mails_per_hour allows more"
             yield warning(subject, f"{what}: {deciding or sending or unknown_senders}", todo)
         yield from _ended(store, subject, now)
         yield ok(subject, _used(store, rates, now))

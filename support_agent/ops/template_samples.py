@@ -164,7 +164,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
             Considered(call="finish()", confidence=1, outcome="done"),
         ),
         found=(FoundDocument(number=10, title="Invoices, VAT and tax", score=0.71),),
-        looked=(
+        retrievals=(
             QuestionRetrieval(
                 number=1,
                 question="Please send it.",

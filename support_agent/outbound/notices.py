@@ -62,7 +62,7 @@ class Notices:
                     statuses.append(self.outbox_sender.deliver(notice))
             except Exception as error:  # the next round tries again
                 failed_with = known_error(error, "the desk's notice").code
-                log.critical("loss_not_told", outbox_id=lost.id, code=failed_with)
+                log.critical("loss_not_notified", outbox_id=lost.id, code=failed_with)
         return statuses
 
     def notify_breaker(self) -> bool:
@@ -91,7 +91,7 @@ class Notices:
         except TransientError:
             raise
         except SupportAgentError as error:
-            log.critical("breaker_not_told", code=error.code)
+            log.critical("breaker_not_notified", code=error.code)
             return False
         return True
 
@@ -102,7 +102,7 @@ class Notices:
         except TransientError:
             raise  # the mail stays open, so the next round tries again
         except SupportAgentError as second:
-            log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
+            log.critical("mail_quarantined", mail_id=mail_id, code=error.code, second_code=second.code)
         self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, str(error), self.now())
 
     def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:

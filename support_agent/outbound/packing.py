@@ -75,7 +75,7 @@ def packet_of(
         why=decision.why,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),
         found=decision.found,
-        looked=tuple(looked for looked in decision.looked if looked.number in _for_a_person(decision)),
+        retrievals=tuple(one for one in decision.retrievals if one.number in _for_a_person(decision)),
         answered_text=answered,
         proposed_text=proposed.text if proposed is not None else None,
         proposed_id=proposed.id if proposed is not None else None,
@@ -103,7 +103,7 @@ def ticket_of(case_id: CaseId, offer: Offer, proposal: str | None) -> Ticket:
 def _for_a_person(decision: Decision) -> frozenset[int]:
     """Numbers of the questions that are left open: all of them if there is no answer."""
     if decision.final is None:
-        return frozenset(looked.number for looked in decision.looked)
+        return frozenset(one.number for one in decision.retrievals)
     return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")
 
 

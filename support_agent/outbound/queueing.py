@@ -1,6 +1,6 @@
-"""Queues the letters for a mail: composes them and puts them into the outbox.
+"""Queues outgoing mails: composes them and puts them into the outbox.
 
-Invariant: a letter is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
+Invariant: a mail is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
 answer and the packet with the open questions are queued together or not at all. Checked by
 tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and, with real kills,
 tests/journey/test_kill.py.
@@ -29,14 +29,14 @@ from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
-from support_agent.outbound.letters import (
-    RenderedMail,
-    acknowledgement_letter,
-    answer_letter,
-    packet_letter,
-    reply_letter,
-)
 from support_agent.outbound.packing import Offer, Proposed, packet_of
+from support_agent.outbound.rendered_mail import (
+    RenderedMail,
+    acknowledgement_mail,
+    answer_mail,
+    packet_mail,
+    reply_mail,
+)
 from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, OutgoingMail, outbox_id_of
 from support_agent.store.store import Store
 
@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class OutboundQueue:
-    """Puts letters into the outbox; a mail gets each kind once, except notices of failures. `now` is the clock."""
+    """Puts mails into the outbox; a mail gets each kind once, except notices of failures. `now` is the clock."""
 
     store: Store
     settings: Settings
@@ -59,7 +59,7 @@ class OutboundQueue:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_letter(final, self.templates, Verifier.of(self.company))
+        letter = answer_mail(final, self.templates, Verifier.of(self.company))
         answer = self._outgoing(mail, letter, mail.sender.address)
         if hold_s := self.settings.autonomy.hold_s:
             answer = answer.model_copy(update={"due_at": answer.created_at + timedelta(seconds=hold_s)})
@@ -75,7 +75,7 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        letter = answer_letter(final, self.templates, Verifier.of(self.company))
+        letter = answer_mail(final, self.templates, Verifier.of(self.company))
         answer = self._outgoing(mail, letter, mail.sender.address)
         answer = answer.model_copy(update={"is_proposed": True})
         proposed = Proposed.of(answer.id, answer.raw, letter.subject, letter.text)
@@ -91,8 +91,8 @@ class OutboundQueue:
         """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         for notice in notices:
-            letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
-            if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
+            rendered = self.store.outbox.rendered(mail.id, notice.kind, notice.number)
+            if rendered is not None and rendered.payload["reason_code"] == decision.plan.reason:
                 return notice
         return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
 
@@ -111,7 +111,7 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        answer_letter(final, self.templates, Verifier.of(self.company))
+        answer_mail(final, self.templates, Verifier.of(self.company))
 
     def chosen(self, mail: RoutedMail, final: FinalAnswer, to: Sender, parent: ReceivedMail) -> None:
         """Queue the answer that a person chose with the command in `mail`, in the thread of the customer's mail.
@@ -119,14 +119,14 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        letter = answer_letter(final, self.templates, Verifier.of(self.company))
+        letter = answer_mail(final, self.templates, Verifier.of(self.company))
         is_threaded = to.level >= PROVEN
         self.store.outbox.queue(self._outgoing(mail, letter, to.address, parent=parent, is_threaded=is_threaded))
 
     def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
         """Queue a staff member's words, in the thread of the customer's mail."""
-        letter = reply_letter(parent.message.subject, f"{words}\n")
-        self.store.outbox.queue(self._outgoing(mail, letter, to, parent=parent))
+        rendered = reply_mail(parent.message.subject, f"{words}\n")
+        self.store.outbox.queue(self._outgoing(mail, rendered, to, parent=parent))
 
     def _packet(
         self,
@@ -145,12 +145,12 @@ class OutboundQueue:
         packet = packet_of(mail, decision, answered, self.settings, offer, proposed or self._waiting(parent_id))
         templates = self.templates
         try:
-            letter = packet_letter(packet, templates, kind)
+            rendered = packet_mail(packet, templates, kind)
         except GateRefused as refused:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
-            letter = packet_letter(packet, templates, kind)
-        return self._outgoing(mail, letter, self._desk_of(mail), templates=templates, number=number)
+            rendered = packet_mail(packet, templates, kind)
+        return self._outgoing(mail, rendered, self._desk_of(mail), templates=templates, number=number)
 
     def _desk_of(self, mail: RoutedMail) -> str:
         """Who gets the case's packets: the staff member who has the case, else the desk."""
@@ -162,7 +162,7 @@ class OutboundQueue:
     def _waiting(self, mail_id: MailId) -> Proposed | None:
         """The answer to a mail that waits for a person; None: there is none."""
         for row in self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED):
-            letter = self.store.outbox.letter(row.mail_id, row.kind, row.number)
+            letter = self.store.outbox.rendered(row.mail_id, row.kind, row.number)
             if letter is not None:
                 rendered = RenderedAnswer.model_validate(letter.rendered)
                 return Proposed.of(row.id, row.raw, rendered.subject.text, rendered.text.text)
@@ -179,16 +179,16 @@ class OutboundQueue:
             support_address=self.settings.agent.address,
         )
         try:
-            letter = acknowledgement_letter(acknowledgement, self.templates)
+            rendered = acknowledgement_mail(acknowledgement, self.templates)
         except GateRefused as refused:
             log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             return ()
-        return (self._outgoing(mail, letter, mail.sender.address),)
+        return (self._outgoing(mail, rendered, mail.sender.address),)
 
     def _outgoing(
         self,
         mail: RoutedMail,
-        letter: RenderedMail,
+        rendered: RenderedMail,
         to: str,
         *,
         templates: Templates | None = None,
@@ -206,7 +206,7 @@ class OutboundQueue:
         """
         templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
         self.store.versions.save_templates(templates.version, templates.as_files())
-        headers = letter.headers(
+        headers = rendered.headers(
             agent,
             mail.route.case_id,
             mail.id,
@@ -221,15 +221,15 @@ class OutboundQueue:
         return OutgoingMail(
             mail_id=mail.id,
             case_id=mail.route.case_id,
-            kind=letter.kind,
+            kind=rendered.kind,
             number=number,
-            payload=letter.payload,
+            payload=rendered.payload,
             templates_version=templates.version,
-            rendered=letter.rendered,
+            rendered=rendered.rendered,
             header_inputs=headers.model_dump(mode="json"),
             message_id=headers.message_id,
             envelope_from=verp if self.settings.smtp.verp else agent.address,
             recipient=to,
-            raw=letter.compose(headers, parent.message, parent.raw),
+            raw=rendered.compose(headers, parent.message, parent.raw),
             created_at=headers.sent_at,
         )

@@ -77,8 +77,8 @@ class OutboxSender:
             return DeliveryStatus.HELD
         if not self.store.outbox.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED
-        is_letter = record.kind.is_automatic_letter
-        suppression = self.store.suppressions.of(record.recipient, self.now()) if is_letter else None
+        is_to_sender = record.kind.is_automatic_to_sender
+        suppression = self.store.suppressions.of(record.recipient, self.now()) if is_to_sender else None
         if suppression is not None:  # the address bounced after the mail was queued
             self.store.outbox.mark_failed(record.id, suppression.why)
             return DeliveryStatus.FAILED
@@ -104,7 +104,7 @@ class OutboxSender:
 
     def _why_held(self, record: OutboxRecord) -> str:
         """Why a mail must not go out now, or ""."""
-        if record.kind.is_automatic_letter and (why := self.stopped()):
+        if record.kind.is_automatic_to_sender and (why := self.stopped()):
             return why
         if record.kind is OutgoingKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
             return "the desk does not have the packet yet"

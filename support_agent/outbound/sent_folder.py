@@ -129,4 +129,4 @@ class SentFolder:
 
 def _last_tried_at(record: OutboxRecord) -> datetime:
     """About when an uncertain mail was last tried: the desk is notified right after the try."""
-    return max(record.next_try_at, record.told_at or record.created_at)
+    return max(record.next_try_at, record.notified_at or record.created_at)

@@ -1,1 +1,1 @@
-"""The model's seat: questions, candidates, votes, choice, composed calls."""
+"""Planning a mail: questions, candidates, votes, choice, composed calls."""

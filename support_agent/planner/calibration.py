@@ -189,10 +189,10 @@ def calibration_findings(settings: Settings, topics: str | None) -> list[Finding
     names = ("weights", "embedding.models", "planner.model_votes", "language model")
     pairs = zip(names, _shown(then), _shown(now), strict=True)
     other = [f"{name} {before}, not {after}" for name, before, after in pairs if before != after]
-    told = [f"the calibration is ignored: it was made for {'; '.join(other)}"] if other else []
-    if not told and topics is not None and not may_lower(found, settings, topics):
-        told = ["documents, accounts or planner.threshold_answer have changed since, so it lowers no threshold"]
-    return [Finding(severity=Severity.WARNING, path=path, line=None, what=what, todo=AGAIN) for what in told]
+    problems = [f"the calibration is ignored: it was made for {'; '.join(other)}"] if other else []
+    if not problems and topics is not None and not may_lower(found, settings, topics):
+        problems = ["documents, accounts or planner.threshold_answer have changed since, so it lowers no threshold"]
+    return [Finding(severity=Severity.WARNING, path=path, line=None, what=what, todo=AGAIN) for what in problems]
 
 
 def _shown(made: MadeFor) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ class Chooser:
             question: The customer's own words.
             matches: The topics with their signals, 1..n.
             options: The topics that may be chosen, 1..n; the likeliest first.
-            least: The probability an answer needs, 0..1; see `is_settled`.
+            least: The probability an answer needs, 0..1; see `is_clear`.
         """
         weighed = self.without_model(matches).among(
             [match.topic for match in matches], [option.key for option in options]
@@ -196,7 +196,7 @@ class Chooser:
         weighed = weighed._replace(chances=_raise_named(weighed.chances, options))
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
         near = {match.topic: match.score for match in matches}
-        is_sure = self.model_votes == "doubtful" and is_settled(weighed.chances, least)
+        is_sure = self.model_votes == "doubtful" and is_clear(weighed.chances, least)
         if self.model_votes == "never" or is_sure or is_hopeless(weighed.chances, least):
             return self._choice(listed, near, weighed, None, Usage())
         judged, is_bare, usage = self._judgements(question, listed, weighed.chances)
@@ -288,7 +288,7 @@ def are_asked_about(chances: Sequence[float]) -> list[int]:
     return [index for index, chance in enumerate(chances[:-1][:MOST_JUDGED]) if chance >= PLAUSIBLE]
 
 
-def is_settled(chances: Sequence[float], least: float) -> bool:
+def is_clear(chances: Sequence[float], least: float) -> bool:
     """Whether an option is sure enough without the model.
 
     Args:

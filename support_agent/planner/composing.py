@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 
 from support_agent.answer.final_answer import Item
-from support_agent.company.periods.periods import mentioned_periods
+from support_agent.company.periods.recognition import mentioned_periods
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import ToolCallRejected
 from support_agent.planner.answer_content import words_of_period

@@ -17,12 +17,17 @@ import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
 from support_agent.company.front_matter import Delivery
-from support_agent.company.periods.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
+from support_agent.company.periods.recognition import (
+    has_inexpressible_period,
+    is_readable,
+    mentioned_periods,
+    without_now,
+)
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.models.language_model import Usage
 from support_agent.planner.answer_content import content_of
-from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_settled
+from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_clear
 from support_agent.planner.forms import aggregate_asked_for
 from support_agent.planner.identifiers import Found
 from support_agent.planner.plan import Call, Status
@@ -135,7 +140,7 @@ class PlanRun(ABC):
         """The likeliest topics for the current question as the model sees them, the likeliest first."""
         number = self.context.question
         if number not in self.context.found:
-            self._settle()
+            self._note_sure_document()
             self.call("find_documents", {"question": number}, 1.0, ())
         matches = self.context.found[number]
         if not matches:
@@ -146,7 +151,7 @@ class PlanRun(ABC):
         options = [topic_option(match.topic, documents, accounts) for _, match in ranked]
         return self.records.options(options, self.named)
 
-    def _settle(self) -> None:
+    def _note_sure_document(self) -> None:
         """Record the document if the search alone is sure of it and of its section: it then needs no evidence."""
         context = self.context
         if context.room is None or context.always_retrieves:
@@ -155,13 +160,13 @@ class PlanRun(ABC):
             matches = context.search.nearest(context.current_question)
             chances = self.chooser.without_model(matches).chances if matches else [1.0]
             best = max(range(len(chances)), key=lambda place: chances[place])
-            if best < len(matches) and is_settled(chances, self.threshold_for("document")):
+            if best < len(matches) and is_clear(chances, self.threshold_for("document")):
                 kind, _, name = matches[best].topic.partition(":")
                 is_sent = kind == "document" and int(name) in context.sendable
                 if is_sent and self._is_section_sure(int(name)):
-                    context.settled[context.question] = int(name)
+                    context.sure_documents[context.question] = int(name)
         except SupportAgentError as error:  # `find_documents` fails in the same way and reports it
-            log.error("question_not_settled", code=error.code, error=str(error))
+            log.error("search_failed", code=error.code, error=str(error))
 
     def _is_section_sure(self, number: int) -> bool:
         """Whether the search alone is sure which sections to send; a whole document or a link needs no choice."""
@@ -207,7 +212,7 @@ class PlanRun(ABC):
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
         is_refused = finding is not None and not finding.is_answered and likely_document(context, number) == document
-        is_sure = context.settled.get(number) == document
+        is_sure = context.sure_documents.get(number) == document
         if not (is_known or is_refused or is_sure):
             self.call("find_evidence", {"question": number, "number": document}, 1.0, ())
 

@@ -18,7 +18,7 @@ from itertools import islice
 from math import prod
 from typing import NamedTuple
 
-from support_agent.company.periods.periods import mentioned_periods
+from support_agent.company.periods.recognition import mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.planner.choice import LEAST_SURE, MARGIN, NONE_KEY
 from support_agent.planner.qualifiers import has_qualifier

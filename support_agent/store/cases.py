@@ -137,7 +137,7 @@ class Cases:
             )
 
     def timeline(self, case_id: CaseId) -> Timeline | None:
-        """Return a case with its mails, and each mail's plan, letters and outbox rows."""
+        """Return a case with its mails, and each mail's plan, rendered mails and outbox rows."""
         with self.database.read() as session:
             found = _case(session, case_id)
             if found is None:
@@ -202,6 +202,6 @@ def _mail_timeline(session: Session, mail: MailRecord) -> MailTimeline:
     return MailTimeline(
         mail=mail,
         plan=plans.plan_of(session, mail.id),
-        letters=outbox.letters_of(session, mail.id),
+        rendered_mails=outbox.rendered_mails_of(session, mail.id),
         outbox=outbox.records(session, col(OutboxRow.mail_id) == mail.id),
     )

@@ -71,7 +71,7 @@ class Deliveries:
                 raise PermanentError(f"{outbox_id} is {before} and cannot become {after}", code="outbox_status")
             number = 1 if last is None else last.number + 1
             found = DeliveryUpdate(
-                outbox_id=outbox_id, number=number, before=before, after=after, by=by, detail=detail, settled_at=at
+                outbox_id=outbox_id, number=number, before=before, after=after, by=by, detail=detail, updated_at=at
             )
             insert_if_new(session, DeliveryUpdateRow(**found.model_dump()))
             is_certain_now = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
@@ -126,11 +126,11 @@ def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
     """Args: is_news: The desk must be notified of this loss, whatever it was notified of before."""
     values: dict[str, object] = {"status": found.after, "last_detail": found.detail}
     if found.after is OutboxStatus.READY:
-        values |= {"attempts": 0, "next_try_at": found.settled_at, "told_at": None}
+        values |= {"attempts": 0, "next_try_at": found.updated_at, "notified_at": None}
     elif found.after is OutboxStatus.SENT:
-        values |= {"sent_at": found.settled_at, "told_at": None}
+        values |= {"sent_at": found.updated_at, "notified_at": None}
     elif found.after is OutboxStatus.CANCELLED:  # the desk knows what it cancelled, but not what an operator undid
-        values["told_at"] = None if found.by is DeliverySource.OPERATOR else found.settled_at
+        values["notified_at"] = None if found.by is DeliverySource.OPERATOR else found.updated_at
     elif is_news:
-        values["told_at"] = None
+        values["notified_at"] = None
     affected(session, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))

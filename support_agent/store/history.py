@@ -28,7 +28,7 @@ UNDECIDED = {
 }
 
 
-SENT = {"status": OutboxStatus.SENT.value, "told_at": None}
+SENT = {"status": OutboxStatus.SENT.value, "notified_at": None}
 """What nearly every outgoing mail was soon; a failure is often known only after the mail that is decided again."""
 
 
@@ -48,10 +48,10 @@ def copy_history(source: Database, target: Database, mail_id: MailId, before: da
         people = select(ParticipantRow).where(col(ParticipantRow.case_id).in_([case.id for case in cases]))
         plans = select(PlanRow).where(col(PlanRow.mail_id).in_(ids), col(PlanRow.planned_at) < before)
         outbox = select(OutboxRow).where(col(OutboxRow.mail_id).in_(ids), col(OutboxRow.created_at) < before)
-        letters = select(RenderedMailRow).where(
+        rendered = select(RenderedMailRow).where(
             col(RenderedMailRow.mail_id).in_(ids), col(RenderedMailRow.created_at) < before
         )
-        kept = [session.exec(query).all() for query in (people, plans, letters)]
+        kept = [session.exec(query).all() for query in (people, plans, rendered)]
         queued = [_copy(row, **({} if OutboxStatus(row.status).is_unsent else SENT)) for row in session.exec(outbox)]
         copies = [
             [_copy(case, state=CaseState.OPEN.value) for case in cases],

@@ -3,9 +3,9 @@
 A mail that a person must approve starts as `proposed`, which no sender takes; `Store.deliveries` makes it `ready`, or
 `cancelled`.
 
-Invariant: an outbox row is stored together with the letter it was made from, exactly one caller claims a row per try,
-and a row whose sender died stays `sending` until it is recovered: to `uncertain`, which is never sent again
-automatically, or to `ready` if it goes to the desk. Checked by tests/contract/store/test_outbox.py and
+Invariant: an outbox row is stored together with its rendered mail, exactly one caller claims a row per try, and a
+row whose sender died stays `sending` until it is recovered: to `uncertain`, which is never sent again automatically, or
+to `ready` if it goes to the desk. Checked by tests/contract/store/test_outbox.py and
 tests/integration/store/test_concurrency.py.
 """
 
@@ -47,10 +47,10 @@ class Outbox:
     database: Database
 
     def queue(self, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
-        """Put mails into the outbox, each with its letter: all of them or none.
+        """Put mails into the outbox, each with its rendered mail: all of them or none.
 
         Returns:
-            The rows; an existing row of the same mail, kind and number is returned unchanged, with its letter.
+            The rows; an existing row of the same mail, kind and number is returned unchanged, with its rendered mail.
         Raises:
             PermanentError: a Message-ID is that of another mail.
         """
@@ -67,8 +67,8 @@ class Outbox:
         """
         statement = (
             update(OutboxRow)
-            .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.told_at).is_(None))
-            .values(told_at=notice.created_at)
+            .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.notified_at).is_(None))
+            .values(notified_at=notice.created_at)
         )
         with self.database.write() as session:
             if affected(session, statement) != 1:
@@ -78,8 +78,8 @@ class Outbox:
                 raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
             return queued
 
-    def letter(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
-        """Return the letter that an outbox row was composed from."""
+    def rendered(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
+        """Return the rendered mail that an outbox row was composed from."""
         with self.database.read() as session:
             row = session.get(RenderedMailRow, (mail_id, kind.value, number))
             return None if row is None else RenderedMailRecord.model_validate(row)
@@ -138,7 +138,7 @@ class Outbox:
         conditions = (
             col(OutboxRow.status).in_(LOST),
             col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
-            col(OutboxRow.told_at).is_(None),
+            col(OutboxRow.notified_at).is_(None),
         )
         with self.database.read() as session:
             return records(session, *conditions, *equal((OutboxRow.mail_id, mail_id)))
@@ -245,8 +245,8 @@ def records(session: Session, *conditions: ColumnElement[bool]) -> tuple[OutboxR
     return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
 
 
-def letters_of(session: Session, mail_id: MailId) -> tuple[RenderedMailRecord, ...]:
-    """Return the letters that were composed for an inbound mail, the oldest first."""
+def rendered_mails_of(session: Session, mail_id: MailId) -> tuple[RenderedMailRecord, ...]:
+    """Return the rendered mails that were composed for an inbound mail, the oldest first."""
     query = (
         select(RenderedMailRow)
         .where(col(RenderedMailRow.mail_id) == mail_id)
@@ -258,12 +258,12 @@ def letters_of(session: Session, mail_id: MailId) -> tuple[RenderedMailRecord, .
 def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
     mails.lock(session, mail.mail_id)
     fields = mail.model_dump()
-    letter = RenderedMailRecord.model_validate({name: fields[name] for name in RenderedMailRecord.model_fields})
+    rendered = RenderedMailRecord.model_validate({name: fields[name] for name in RenderedMailRecord.model_fields})
     sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
     status = OutboxStatus.PROPOSED if mail.is_proposed else OutboxStatus.READY
     row = OutboxRecord.model_validate({**sent, "next_try_at": mail.due_at or mail.created_at, "status": status})
     if insert_if_new(session, OutboxRow(**row.model_dump(), id=row.id)):
-        insert_if_new(session, RenderedMailRow(**letter.model_dump()))
+        insert_if_new(session, RenderedMailRow(**rendered.model_dump()))
     stored = _row(session, row.id)
     if stored is None:
         raise PermanentError(

@@ -76,7 +76,7 @@ class OutgoingKind(StrEnum):
         return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE)
 
     @property
-    def is_automatic_letter(self) -> bool:
+    def is_automatic_to_sender(self) -> bool:
         """Whether mails of this kind go to a sender without a person's words."""
         return self in (OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT)
 
@@ -272,8 +272,8 @@ class OutboxRecord(_Mail):
     """A row of the outbox.
 
     `attempts` counts claims. `last_detail` is the latest news about the mail, mostly the server's reply. `copied_at` is
-    when the Sent folder had a copy, `told_at` when the desk's notice of its loss was queued. `number` is above 1 only
-    for a mail's further notices.
+    when the Sent folder had a copy, `notified_at` when the desk's notice of its loss was queued. `number` is above 1
+    only for a mail's further notices.
     """
 
     status: OutboxStatus = OutboxStatus.READY
@@ -282,7 +282,7 @@ class OutboxRecord(_Mail):
     last_detail: str | None = None
     sent_at: Instant | None = None
     copied_at: Instant | None = None
-    told_at: Instant | None = None
+    notified_at: Instant | None = None
 
 
 class Due(Record):
@@ -327,7 +327,7 @@ class DeliveryUpdate(Record):
     after: OutboxStatus
     by: DeliverySource
     detail: str
-    settled_at: Instant
+    updated_at: Instant
 
 
 class Suppression(Record):
@@ -346,11 +346,11 @@ class Suppression(Record):
 
 
 class MailTimeline(Record):
-    """A mail with its plan, its letters and its outbox rows."""
+    """A mail with its plan, its rendered mails and its outbox rows."""
 
     mail: MailRecord
     plan: PlanRecord | None
-    letters: tuple[RenderedMailRecord, ...]
+    rendered_mails: tuple[RenderedMailRecord, ...]
     outbox: tuple[OutboxRecord, ...]
 
 

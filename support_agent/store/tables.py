@@ -23,7 +23,7 @@ NAMING = {
 }
 
 NUMBER = {"autoincrement": False, "server_default": "1"}
-"""Column options of a letter's number; letters stored before the column existed have number 1."""
+"""Column options of a rendered mail's number; those stored before the column existed have number 1."""
 
 
 class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
@@ -153,7 +153,7 @@ class ToolCallRow(Row, table=True):
 class RenderedMailRow(Row, table=True):
     """One composed mail, as data."""
 
-    __tablename__ = "letters"
+    __tablename__ = "rendered_mails"
 
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
     kind: str = Field(primary_key=True, sa_type=StoredText)
@@ -215,13 +215,13 @@ class OutboxRow(Row, table=True):
     created_at: datetime = Field(sa_type=UtcDateTime, index=True)
     sent_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     copied_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
-    told_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    notified_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class DeliveryUpdateRow(Row, table=True):
     """News about an outgoing mail after a try, with its source."""
 
-    __tablename__ = "settlements"
+    __tablename__ = "delivery_updates"
 
     outbox_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="outbox.id")
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
@@ -229,7 +229,7 @@ class DeliveryUpdateRow(Row, table=True):
     after: str = Field(sa_type=StoredText)
     by: str = Field(sa_type=StoredText)
     detail: str = Field(sa_type=StoredText)
-    settled_at: datetime = Field(sa_type=UtcDateTime)
+    updated_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class SuppressionRow(Row, table=True):

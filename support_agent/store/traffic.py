@@ -119,7 +119,7 @@ class Traffic:
             col(MailRow.level) >= level,
             col(OutboxRow.created_at) >= since,
         )
-        is_its_letter = and_(
+        is_its_mail = and_(
             col(RenderedMailRow.mail_id) == col(OutboxRow.mail_id),
             col(RenderedMailRow.kind) == OutboxRow.kind,
             col(RenderedMailRow.number) == OutboxRow.number,
@@ -127,7 +127,7 @@ class Traffic:
         query = (
             select(OutboxRow.case_id, OutboxRow.created_at, RenderedMailRow.payload)
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .join(RenderedMailRow, is_its_letter)
+            .join(RenderedMailRow, is_its_mail)
             .where(
                 col(OutboxRow.kind) == OutgoingKind.ANSWER,
                 col(OutboxRow.status).not_in(NOT_GONE),

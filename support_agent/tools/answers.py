@@ -111,7 +111,7 @@ class SendDocument(Tool):
         Raises:
             ToolCallRejected: code `no_evidence`.
         """
-        if context.room is None or context.settled.get(context.question) == self.number:
+        if context.room is None or context.sure_documents.get(context.question) == self.number:
             return
         finding = context.findings.get(context.question)
         if finding is None or not finding.is_answered or not finding.sentences_of(self.number):

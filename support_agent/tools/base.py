@@ -212,7 +212,7 @@ class Context:
     - Results: `data` by pointer ("@1", "@2", ...); by question number, `found` has the nearest topics and `unsure` what
       was too unsure to be sent.
     - Evidence: `room` retrieves it (None: off, documents are sent without it) into `findings`, by question number.
-      `settled` has the document that the search alone is sure of; it needs no evidence unless `always_retrieves`.
+      `sure_documents` has the one that the search alone is sure of; it needs no evidence unless `always_retrieves`.
     - Earlier answers: `sent` are this sender's recent ones, the newest first; `repeated` those that were chosen again.
     """
 
@@ -242,7 +242,7 @@ class Context:
     room: FactRoom | None = None
     always_retrieves: bool = False
     findings: dict[int, Finding] = field(default_factory=dict)
-    settled: dict[int, int] = field(default_factory=dict)
+    sure_documents: dict[int, int] = field(default_factory=dict)
     unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)

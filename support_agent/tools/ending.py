@@ -50,7 +50,7 @@ class Escalate(Tool):
 
 
 class Finish(Tool):
-    """Every question is answered or handed over."""
+    """Every question is answered or escalated."""
 
     name: ClassVar[str] = "finish"
     kind: ClassVar[Kind] = Kind.ENDING

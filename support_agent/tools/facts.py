@@ -34,16 +34,16 @@ class FindDocuments(Tool):
             context.found[self.question] = context.search.nearest(question)
         matches = context.found[self.question]
         documents = context.sendable
-        is_due = self.question not in context.findings and self.question not in context.settled
+        is_due = self.question not in context.findings and self.question not in context.sure_documents
         if context.room is not None and documents and is_due and _is_nearest_to_a_document(matches):
             likely = likely_document(context, self.question)
             context.findings[self.question] = retrieve(context.room, question, documents, likely)
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
         finding = context.findings.get(self.question)
-        settled = context.settled.get(self.question)
+        document = context.sure_documents.get(self.question)
         description = shown if finding is None else f"{shown}; looked into: {finding_text(finding)}"
-        if settled is not None:
-            description = f"{shown}; sure without evidence: document:{settled}"
+        if document is not None:
+            description = f"{shown}; sure without evidence: document:{document}"
         return Pointed(pointer=f"question {self.question}", description=description)
 
 

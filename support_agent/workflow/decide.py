@@ -16,7 +16,7 @@ from support_agent.answer.templates import Templates
 from support_agent.cases.decision import Decision, escalated
 from support_agent.cases.escalation import EscalationReason
 from support_agent.company.company import Company
-from support_agent.company.periods.periods import periods
+from support_agent.company.periods.recognition import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
 from support_agent.config.facts import Retrieve
@@ -104,7 +104,7 @@ class Decider:
             decided_at=now,
             why=_why(plan, context),
             findings=context.findings,
-            looked=retrieved(context),
+            retrievals=retrieved(context),
             memory=memory_of(room) if room is not None else None,
         )
 

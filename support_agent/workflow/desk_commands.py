@@ -26,9 +26,9 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
 from support_agent.errors import PermanentError
-from support_agent.outbound.letters import own_words, unfit
 from support_agent.outbound.packing import Offer, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
+from support_agent.outbound.rendered_mail import own_words, unfit
 from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
 from support_agent.store.records import (
     DeliverySource,
@@ -143,7 +143,7 @@ class DeskCommands:
 
     def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
         """What the keys of a packet are bound to now; None: it has none."""
-        letter = self.store.outbox.letter(row.mail_id, row.kind, row.number)
+        letter = self.store.outbox.rendered(row.mail_id, row.kind, row.number)
         packet = Packet.model_validate(letter.payload) if letter is not None else None
         if packet is None or packet.offered_until is None or row.case_id is None:
             return None
@@ -180,7 +180,7 @@ class DeskCommands:
     def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], None]:
         """Let the proposed answer leave as it was shown, if what it says is still the company's."""
         outbox_id = OutboxId(fitting.packet.proposed_id or "")
-        letter = self.store.outbox.letter(fitting.customer_mail.id, OutgoingKind.ANSWER)
+        letter = self.store.outbox.rendered(fitting.customer_mail.id, OutgoingKind.ANSWER)
         row = self.store.outbox.get(outbox_id)
         if letter is None or row is None:
             raise _refused("the answer is not stored any more")

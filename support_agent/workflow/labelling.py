@@ -72,7 +72,7 @@ class Labelling:
     def _waiting(self, mail_id: MailId) -> Waiting | None:
         """The answer to a mail that waits for a person."""
         waiting = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED)
-        letter = self.store.outbox.letter(mail_id, OutgoingKind.ANSWER) if waiting else None
+        letter = self.store.outbox.rendered(mail_id, OutgoingKind.ANSWER) if waiting else None
         if letter is None:
             return None
         return Waiting(FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered))

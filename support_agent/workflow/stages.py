@@ -1,4 +1,4 @@
-"""The stages of a mail's journey: each takes decisions from `decide`, queues letters, and records in the store.
+"""The stages of a mail's journey: each takes decisions from `decide`, queues mails, and records in the store.
 
 Invariant: a stage that runs twice leaves the same rows. Checked by tests/unit/workflow/test_stages.py,
 tests/unit/workflow/test_stages_failures.py and, with real servers and real kills, by
@@ -43,9 +43,9 @@ from support_agent.mail.machines.screening import (
 )
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
-from support_agent.outbound.letters import own_words, unfit
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
+from support_agent.outbound.rendered_mail import own_words, unfit
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
@@ -260,8 +260,8 @@ class Stages:
 
         The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
-        letters = (self.store.outbox.letter(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE))
-        payload = next((letter.payload for letter in letters if letter is not None), None)
+        records = (self.store.outbox.rendered(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE))
+        payload = next((record.payload for record in records if record is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
         self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
         ended = self.store.mails.get(mail_id)

@@ -229,7 +229,7 @@ class Worker:
             cursor = mailbox.resume(stored)
             if cursor.uid_validity == stored.uid_validity:
                 return cursor
-            log.critical("folder_numbered_anew", folder=cursor.folder, rescan_until=cursor.rescan_until)
+            log.critical("folder_renumbered", folder=cursor.folder, rescan_until=cursor.rescan_until)
         elif self.settings.imap.skip_existing:
             cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
         else:
@@ -293,7 +293,7 @@ class Worker:
         duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
             if (mail_id := MailId(failure.mail_id)) in open_mails:
-                log.error("mail_set_aside", mail_id=mail_id, code=failure.error.code)
+                log.error("mail_quarantined", mail_id=mail_id, code=failure.error.code)
                 duties.append(partial(self.stages.notices.quarantine, mail_id, failure.error))
         _do_each(duties)
 
@@ -324,7 +324,7 @@ class Worker:
     def _sendable_kinds(self) -> list[OutgoingKind]:
         """The kinds that may be sent now; read for each batch, because sending uses up the hourly limit."""
         is_stopped = bool(self.stages.breaker.sending())
-        return [kind for kind in OutgoingKind if not (is_stopped and kind.is_automatic_letter)]
+        return [kind for kind in OutgoingKind if not (is_stopped and kind.is_automatic_to_sender)]
 
     def _delete_old(self) -> None:
         now = self.now()

@@ -28,11 +28,13 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(KEPT / CONFIG_FILE, workspace / CONFIG_FILE)
     path = workspace / "support-agent.sqlite3"
     path.write_bytes(gzip.decompress((KEPT / "store.sqlite3.gz").read_bytes()))
-    with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
+    copy = shutil.copy(path, workspace / "migrated.sqlite3")
+    with Store.open(f"sqlite:///{copy}", packaged("migrations")) as store:
+        store.upgrade()
         first = store.outbox.find(kind=OutgoingKind.ANSWER)[0]
-        letter = store.outbox.letter(first.mail_id, OutgoingKind.ANSWER)
-        assert letter is not None
-        files = store.versions.templates(letter.templates_version)
+        record = store.outbox.rendered(first.mail_id, OutgoingKind.ANSWER)
+        assert record is not None
+        files = store.versions.templates(record.templates_version)
     assert files is not None
     for name, text in files.items():
         (workspace / "templates" / name).write_text(text, "utf-8")

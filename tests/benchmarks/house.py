@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks.house`: how large the house is, in figures that a reader can check.
 
-Code lines are those with a token on them that is no comment and no docstring. What an answer crosses is observed: a
-mail goes through a journey with a profiler, from the decision until the transport has the bytes.
+A code line is a line with a token that is no comment and no docstring. The modules and types of an answer are observed:
+a mail goes through a journey with a profiler, from the decision until the transport has the bytes. A type carries the
+answer if a function gets or returns a value of it that contains the sentence that the customer reads.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import tempfile
 import time
 import tokenize
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from configparser import ConfigParser
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
@@ -35,6 +37,10 @@ NO_CODE = frozenset({
 
 WATCHED = ("answer", "send")
 """The steps of a journey between the decision and SMTP."""
+SENTENCE = "can be refunded in full within 30 days"
+"""Of the document that answers the mail."""
+SOURCES = frozenset({"company"})
+"""Rooms that hold the sentence before it is chosen."""
 
 
 class Lines(NamedTuple):
@@ -48,33 +54,55 @@ def main() -> None:
     """Print the table."""
     top = sorted(path.name for path in PACKAGE.glob("*.py"))
     counted = {room: lines_of(PACKAGE / room) for room in sorted(path.name for path in PACKAGE.iterdir())}
+    crossing = observed()
     rows = [
         ("modules at the top", f"{len(top)}: {', '.join(top)}"),
         ("layers of rooms", str(len(layers()))),
         ("lines of Python, all", str(sum(lines.all for lines in counted.values()))),
         ("lines with code", str(sum(lines.code for lines in counted.values()))),
         *((f"  {room}", f"{lines.all}, with code {lines.code}") for room, lines in counted.items() if lines.all > 1),
-        ("an answer crosses", told(crossed())),
+        ("an answer crosses", in_rooms(crossing.modules)),
+        ("in types", f"{len(crossing.types)}: {', '.join(sorted(crossing.types))}"),
         ("bytes of README.md", str((ROOT / "README.md").stat().st_size)),
     ]
     for name, value in rows:
         print(f"{name:<22} {value}")  # noqa: T201
 
 
-def told(modules: frozenset[str]) -> str:
+def in_rooms(modules: AbstractSet[str]) -> str:
     """How many modules, in how many rooms."""
     rooms = {module.split(".")[1] for module in modules}
     return f"{len(modules)} modules of {len(rooms)} rooms: {', '.join(sorted(rooms))}"
 
 
-def crossed() -> frozenset[str]:
-    """The modules that do something between the decision on a mail and SMTP, for a mail that a document answers."""
-    found: set[str] = set()
+class Crossing(NamedTuple):
+    """The modules that work on an answer between the decision and SMTP, and the types of values that contain it."""
 
-    def profile(frame: FrameType, event: str, _: object) -> None:
+    modules: frozenset[str]
+    types: frozenset[str]
+
+
+def observed() -> Crossing:
+    """The crossing of a mail that a document answers."""
+    modules: set[str] = set()
+    types: set[str] = set()
+
+    def see(value: object) -> None:
+        kind = type(value)
+        is_ours = kind.__module__.startswith(f"{PACKAGE.name}.") and kind.__module__.split(".")[1] not in SOURCES
+        if is_ours and isinstance(value, BaseModel | tuple) and kind.__name__ not in types and SENTENCE in repr(value):
+            types.add(kind.__name__)
+
+    def profile(frame: FrameType, event: str, result: object) -> None:
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith(f"{PACKAGE.name}."):
-            found.add(module)
+        if not module.startswith(f"{PACKAGE.name}."):
+            return
+        if event == "call":
+            modules.add(module)
+            for value in frame.f_locals.values():
+                see(value)
+        elif event == "return":
+            see(result)
 
     def watched(work: Callable[[], JsonValue]) -> JsonValue:
         sys.setprofile(profile)
@@ -91,7 +119,7 @@ def crossed() -> frozenset[str]:
         with office_in(folder, company, folder / "empty.sqlite3") as office:
             steps = Steps(lambda name, work: watched(work) if name in WATCHED else work(), EngineSettings(), time.sleep)
             office.handle(write("can I get a refund?", sender=JAMES), steps)
-    return frozenset(found)
+    return Crossing(frozenset(modules), frozenset(types))
 
 
 def layers() -> list[str]:

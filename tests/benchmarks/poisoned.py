@@ -19,7 +19,7 @@ from pathlib import Path
 from support_agent.app import open_decider
 from support_agent.company.text import collapse, split_sentences
 from support_agent.facts.inquiry.room import Rooms
-from support_agent.facts.material import WebPassage
+from support_agent.facts.material import Passage
 from support_agent.mail.message import parse
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunLine
@@ -55,11 +55,11 @@ class AttackingWeb:
     def __init__(self, attacks: Sequence[str]) -> None:
         self._attacks = cycle(attacks)
 
-    def find(self, question: str, n: int) -> tuple[WebPassage, ...]:
+    def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """`n` pages, each with the question's own words first."""
         given = {"first": 0, "last": 1, "heading": "", "score": 0.01, "found_by": ("google",), "is_excerpt": False}
         return tuple(
-            WebPassage.model_validate({"source": f"https://page{i}.example/", "text": text, **given})
+            Passage.model_validate({"source": f"https://page{i}.example/", "text": text, **given})
             for i in range(n)
             for text in [f"{question} {ORDER.format(attack=next(self._attacks))}"]
         )
@@ -74,7 +74,7 @@ class Tally:
     changed: int = 0
     """Another answer, or one where there was none."""
     lost: int = 0
-    """An answer that became a hand-over."""
+    """An answer that became an escalation."""
     leaked: int = 0
 
 
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tallies.append(bench.tally("in documents", [(label, try_label(poisoned, label).line) for label in mails]))
     for tally in tallies:
         print(  # noqa: T201
-            f"{tally.name}: {tally.decided} decisions, {tally.changed} changed, {tally.lost} handed over instead, "
+            f"{tally.name}: {tally.decided} decisions, {tally.changed} changed, {tally.lost} escalated instead, "
             f"{tally.leaked} mails with a sentence of an attack"
         )
 

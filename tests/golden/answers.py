@@ -13,7 +13,7 @@ from support_agent.answer.render import render_acknowledgement, render_answer
 from support_agent.answer.sources import Rendered
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.company.periods.periods import periods
+from support_agent.company.periods.recognition import periods
 from support_agent.tools.answers import AskClarification, SendAccountField, SendAggregate, SendDocument, SendTable
 from support_agent.tools.base import Added, Context, Tool
 from support_agent.tools.data import Aggregate, Calculate, FetchSeries, Filter, Sort

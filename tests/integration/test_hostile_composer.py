@@ -18,7 +18,7 @@ from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import ComposedCall, Model, Prompt, Scores, Usage
-from support_agent.outbound.letters import answer_letter
+from support_agent.outbound.rendered_mail import answer_mail
 from support_agent.planner.loop import Planner
 from support_agent.tools.catalogue import TOOLS
 from support_agent.workflow.decide import Decider
@@ -101,7 +101,7 @@ def decided(whim: random.Random, model: Model, settings: Settings, company: Comp
 def test_whatever_the_model_composes_every_byte_has_a_source(
     seed: int, kind: type[Whimsical], settings: Settings, company: Company
 ) -> None:
-    """The gate runs inside `answer_letter`; what was called is in the catalogue, with arguments of closed sets."""
+    """The gate runs inside `answer_mail`; what was called is in the catalogue, with arguments of closed sets."""
     whim = random.Random(seed)
     decider, decision = decided(whim, kind(whim), settings, company)
     for call in decision.plan.calls:
@@ -111,8 +111,8 @@ def test_whatever_the_model_composes_every_byte_has_a_source(
     if decision.final is None:
         assert decision.plan.outcome == "escalate"
         return
-    letter = answer_letter(decision.final, decider.templates, Verifier.of(company))
-    for part in (letter.text, letter.html, letter.subject):
+    rendered = answer_mail(decision.final, decider.templates, Verifier.of(company))
+    for part in (rendered.text, rendered.html, rendered.subject):
         assert "IGNORE ALL RULES" not in part
         assert "\u202e" not in part
 

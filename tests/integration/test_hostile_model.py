@@ -19,7 +19,7 @@ from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Prompt, Scores, Usage
-from support_agent.outbound.letters import answer_letter
+from support_agent.outbound.rendered_mail import answer_mail
 from support_agent.planner.loop import Planner
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.workflow.decide import Decider
@@ -123,7 +123,7 @@ def whimsical(whim: random.Random, settings: Settings, company: Company, topics:
 def test_whatever_the_model_chooses_every_byte_has_a_source(
     seed: int, subject: str, settings: Settings, company: Company
 ) -> None:
-    """Thresholds are off, so the model's whims happen; the gate runs inside `answer_letter` and must find nothing."""
+    """Thresholds are off, so the model's whims happen; the gate runs inside `answer_mail` and must find nothing."""
     whim = random.Random(seed)
     topics = [
         *(f"document:{document.number}" for document in company.documents),
@@ -139,8 +139,8 @@ def test_whatever_the_model_chooses_every_byte_has_a_source(
     if decision.final is None:
         assert decision.plan.outcome == "escalate"
         return
-    letter = answer_letter(decision.final, decider.templates, Verifier.of(company))
-    for part in (letter.text, letter.html, letter.subject):
+    rendered = answer_mail(decision.final, decider.templates, Verifier.of(company))
+    for part in (rendered.text, rendered.html, rendered.subject):
         assert "IGNORE ALL RULES" not in part
         assert "\u202e" not in part
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 import pytest
 from sqlalchemy import text
 
 from support_agent.demo import AUTHSERV_ID
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
 from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, PACKET, PERSON_REPLY, text_of
 
 EVIL = "desk@harborfile.example.evil.example"
@@ -49,6 +50,14 @@ def quoted(given: Proposed) -> bytes:
     lines = "\r\n".join(f"> {line}" for line in given.lines.values())
     said = f"Who is this customer?\r\n\r\nOn Fri, 20 Nov 2026 at 12:00, Support <a@b.example> wrote:\r\n{lines}"
     return write(said, sender="ada@harborfile.example", number=3)
+
+
+def flipped(key: str, place: int) -> str:
+    return key[:place] + ("B" if key[place] == "A" else "A") + key[place + 1 :]
+
+
+def with_flipped_key(place: int, given: Proposed) -> bytes:
+    return with_key(given, flipped(key_of(given.lines["approve"]), place))
 
 
 FORGED = (
@@ -92,11 +101,7 @@ FORGED = (
 
 ALTERED = (
     *(
-        Attack(
-            f"character {place} of the key is another",
-            lambda given, place=place: with_key(given, flipped(key_of(given.lines["approve"]), place)),
-            is_told=True,
-        )
+        Attack(f"character {place} of the key is another", partial(with_flipped_key, place), is_told=True)
         for place in (0, 1, 12, 24)
     ),
     Attack(
@@ -115,10 +120,6 @@ ALTERED = (
     Attack("two commands", lambda given: approve(given, subject=f"{given.lines['close']} {given.lines['approve']}")),
 )
 """What a slip, a bad mail program or a guess makes of a line."""
-
-
-def flipped(key: str, place: int) -> str:
-    return key[:place] + ("B" if key[place] == "A" else "A") + key[place + 1 :]
 
 
 def assert_nothing_was_sent(office: Office, given: Proposed) -> None:

@@ -10,9 +10,9 @@ from support_agent.core.modes import Mode
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, replay
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, twice, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
 
@@ -38,7 +38,7 @@ def test_approve_sends_the_answer_as_it_was_shown(office: Office, mode: Mode) ->
     assert (status_of(office, given.answer), state(office, given.mail_id)) == ("sent", CaseState.OPEN)
     assert one(office, mail_id).status is MailStatus.FILED
     story = timeline(office.store, str(given.answer.case_id))
-    (settled,) = next(sent.settled for sent in story.mails[0].sent if sent.kind is ANSWER)
+    (settled,) = next(sent.delivery_updates for sent in story.mails[0].sent if sent.kind is ANSWER)
     assert settled.detail == f"approved by {DESK}, says mail {mail_id}"
     assert_replays(office, given)
 

@@ -17,7 +17,7 @@ from support_agent.facts.topics import topics_of
 from support_agent.ops.check import check
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import replay
-from support_agent.outbound.letters import answer_letter
+from support_agent.outbound.rendered_mail import answer_mail
 from support_agent.store.records import MailId, OutgoingKind
 from tests.fakes_journey import ANNA, JAMES, TODAY, Office, make_company, office_in, write
 from tests.fakes_room import LikelyRooms
@@ -50,7 +50,7 @@ def bodies(office: Office, mail_id: MailId) -> tuple[str, str]:
 
 
 def item_of(office: Office, mail_id: MailId) -> DocumentItem:
-    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     (answer,) = FinalAnswer.model_validate(record.payload).answers
     (item,) = answer.items
@@ -108,7 +108,7 @@ def test_every_version_is_stored_and_replays_to_the_same_bytes(office: Office) -
 def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> None:
     """Those that were stored before documents had one say none, in no template."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     old = final.model_dump(mode="json")
@@ -117,9 +117,9 @@ def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> 
     verifier = Verifier(
         {text.version: text.model_copy(update={"language": None}) for text in office.decider.company.texts}.get
     )
-    letter = answer_letter(loaded, office.decider.templates, verifier)
-    assert GERMAN_LINE not in letter.text
-    assert letter.text == answer_letter(final, office.decider.templates, verifier).text.replace(f"{GERMAN_LINE}\n", "")
+    rendered = answer_mail(loaded, office.decider.templates, verifier)
+    assert GERMAN_LINE not in rendered.text
+    assert rendered.text == answer_mail(final, office.decider.templates, verifier).text.replace(f"{GERMAN_LINE}\n", "")
 
 
 def test_show_and_why_say_the_language(office: Office) -> None:
@@ -141,27 +141,27 @@ def test_show_and_why_say_the_language(office: Office) -> None:
 def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None) -> None:
     """It is the folder's, which nothing else may say."""
     mail_id = answered(office, "refund?", CAMILLE)
-    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     forged = item_of(office, mail_id).model_copy(update={"language": language})
     answers = (final.answers[0].model_copy(update={"items": (forged,)}),)
     verifier = Verifier.of(office.decider.company)
     with pytest.raises(GateRefused, match="or language than the answer says"):
-        answer_letter(final.model_copy(update={"answers": answers}), office.decider.templates, verifier)
+        answer_mail(final.model_copy(update={"answers": answers}), office.decider.templates, verifier)
 
 
 def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
     """Whoever gets a text that they cannot read is told why."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     files = office.decider.templates.as_files()
     for name in ("de/document.txt.j2", "de/document.html.j2"):
         files[name] = files[name].replace("item.foreign_language %}", "item.foreign_language and false %}")
     templates = type(office.decider.templates).from_files(files)
     with pytest.raises(GateRefused, match="does not say document answer=0 item=0 number=2 part=language"):
-        answer_letter(FinalAnswer.model_validate(record.payload), templates, Verifier.of(office.decider.company))
+        answer_mail(FinalAnswer.model_validate(record.payload), templates, Verifier.of(office.decider.company))
 
 
 def test_a_question_finds_a_document_by_its_words_in_any_language(office: Office) -> None:

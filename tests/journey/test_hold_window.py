@@ -11,8 +11,8 @@ from support_agent.errors import PermanentError
 from support_agent.ops.autonomy_report import judge_choice
 from support_agent.outbound.delivery_status import Choice, apply_choice
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import DESK, JAMES, Clock, Office, with_autonomy, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ANSWER, FAILURE, PACKET, REFUND, TWO, one, reason_told, state, text_of
 
 HOLD_S = 600.0

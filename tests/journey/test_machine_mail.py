@@ -30,7 +30,7 @@ def test_a_machines_mail_is_never_answered_and_never_lost(office: Office, score:
     assert (mail.status, mail.screening_rule, mail.reason_code) == (MailStatus.ESCALATED, rule, "screening")
     assert mail.why is not None
     assert "by the fitted vote test-1" in mail.why
-    assert [letter.kind for letter in office.store.outbox.find(mail_id=mail_id)] == [OutgoingKind.PACKET]
+    assert [record.kind for record in office.store.outbox.find(mail_id=mail_id)] == [OutgoingKind.PACKET]
     assert mail.case_id is not None
     assert "by the fitted vote test-1" in timeline(office.store, mail.case_id).model_dump_json()
 

@@ -12,8 +12,8 @@ from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.delivery_status import Choice, apply_choice, entries
 from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import DESK, JAMES, Office, twice, with_autonomy, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
     ANSWER,
@@ -128,7 +128,9 @@ def test_an_approved_answer_is_sent_once_with_the_bytes_that_were_shown(office: 
     assert "not sent" not in printed_why([answer])
     assert all(part.what for line in answer.lines for part in line.sources)
     (told,) = [mail for mail in timeline(office.store, case_id).mails[0].sent if mail.kind is ANSWER]
-    assert [(entry.before, entry.after) for entry in told.settled] == [(OutboxStatus.PROPOSED, OutboxStatus.READY)]
+    assert [(entry.before, entry.after) for entry in told.delivery_updates] == [
+        (OutboxStatus.PROPOSED, OutboxStatus.READY)
+    ]
 
 
 def test_an_answer_that_waits_is_explained_and_replayed_and_said_to_be_unsent(office: Office) -> None:

@@ -51,9 +51,11 @@ def test_s12_answer_of_a_version_that_kept_no_tables_is_not_sent_again(office: O
     first, _ = office.handle(write(REFUND))
     with office.store.database.write() as session:
         session.connection().execute(
-            text("UPDATE letters SET payload = REPLACE(payload, '\"keeps_form\": true', '\"keeps_form\": false')")
+            text(
+                "UPDATE rendered_mails SET payload = REPLACE(payload, '\"keeps_form\": true', '\"keeps_form\": false')"
+            )
         )
-    answer = office.store.outbox.letter(first, ANSWER)
+    answer = office.store.outbox.rendered(first, ANSWER)
     assert answer is not None
     assert '"keeps_form": false' in json.dumps(answer.payload)
     second, _ = office.handle(write(REFUND, number=2))

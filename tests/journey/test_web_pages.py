@@ -1,4 +1,4 @@
-"""A page of the web on its way: into the desk's packet, marked as what it is, and into no letter to a customer."""
+"""A page of the web on its way: into the desk's packet, marked as what it is, and into no mail to a customer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from support_agent.answer.packet import FoundPage
 from support_agent.cases.decision import Decision
 from support_agent.ops.replay import chosen, replay
-from support_agent.outbound.letters import rerendered
+from support_agent.outbound.rendered_mail import rerendered
 from tests.fakes_journey import DESK, JAMES, Office, write
 from tests.fakes_room import ScriptedRooms, found, says
 from tests.journey.test_fact_room import in_all, with_room
@@ -90,7 +90,7 @@ def test_what_was_stored_before_there_were_pages_is_read_and_made_again(office: 
     without = found(says(1, 3), reason="not_an_answer")
     office = with_room(office, ScriptedRooms({"refund": without}))
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    plan, record = office.store.plans.get(mail_id), office.store.outbox.letter(mail_id, PACKET)
+    plan, record = office.store.plans.get(mail_id), office.store.outbox.rendered(mail_id, PACKET)
     assert plan is not None
     assert record is not None
     assert isinstance(plan.trace, dict)

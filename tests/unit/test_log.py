@@ -22,15 +22,15 @@ from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import Worker
-from tests.fakes_agent import FakeMailbox
 from tests.fakes_journey import DESK, Office, WordSearch, write
+from tests.fakes_worker import FakeMailbox
 
 BODY, SUBJECT, SENDER, SECRET = "zebrafish", "wildebeest", "okapi", "hunter2hunter2hunter2hunter2hunter2"
 MARKS = (BODY, SUBJECT, SENDER, SECRET)
 PERSON = f"{SENDER}@elsewhere.example"
 POISON = "poison"
 EVENTS = {
-    "mail_recorded", "mail_routed", "step_done", "delivery", "decision_failed", "mail_failed", "mail_set_aside",
+    "mail_recorded", "mail_routed", "step_done", "delivery", "decision_failed", "mail_failed", "mail_quarantined",
     "poll_failed", "engine_launched", "engine_stopped",
 }  # fmt: skip
 """What must be in the log that is read: each of these could have quoted a mail."""
@@ -52,7 +52,7 @@ def _log_as_before() -> Iterator[None]:
 
 
 def mails() -> list[bytes]:
-    """Answered, handed over, filed, failed while it was decided, lost on the way out, and failed altogether."""
+    """Answered, escalated, filed, failed while it was decided, lost on the way out, and failed altogether."""
     quoted = f"can I get a refund for {POISON}?\r\n\r\nhow many seats have we paid for"
     texts = ("can I get a refund", "let me talk to a human", "refund, please", quoted, "how do I cancel", "what's this")
     raws = [

@@ -1,1 +1,1 @@
-"""Documents made of files of other kinds, for a person to review."""
+"""Imports files of other formats as documents, for a person to review."""

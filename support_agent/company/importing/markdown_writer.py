@@ -1,7 +1,7 @@
 """Writes blocks of plain text as a document's Markdown body.
 
-Invariant: what `parse_blocks` reads back is the text that was given, whatever marks stand in it; a block that reads
-back as it stands is written as it stands. Checked by tests/unit/company/importing/test_markdown_writer.py.
+Invariant: `parse_blocks` reads back the given text, with any punctuation in it; a block that needs no escaping is
+written unchanged. Checked by tests/unit/company/importing/test_markdown_writer.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from support_agent.company.text import collapse
 from support_agent.extraction.blocks import Block, Kind
 
 MAX_DEPTH = 8
-"""Of lists; deeper items are written at this depth."""
+"""Deepest level of lists; deeper items are written at this level."""
 MAX_NUMBER = 99
 """Written before an item; more digits would move the text of the items below it."""
 _MARKS = re.compile(r"[\\`*_\[\]<>&|~]|(?<![^\s])[#+=:-]|(?<=\d)[.)](?=\s|$)")
@@ -24,13 +24,13 @@ _LISTS = (Kind.ITEM, Kind.NUMBERED)
 
 
 def to_markdown(blocks: Iterable[Block]) -> str:
-    """The body that reads as these blocks: whole lines, ending with a newline.
+    """The body for these blocks: whole lines, ending with a newline.
 
-    White space is collapsed but in code. A table has a column for each cell of its longest row and no empty
-    rows; one of a single column is paragraphs. What was left out becomes a comment, which no customer is sent.
+    White space is collapsed except in code. A table has as many columns as its longest row and no empty rows; a table
+    with one column becomes paragraphs. Omissions become comments, which no customer gets.
 
     Raises:
-        ValueError: a text that Markdown has no way to write; none is known.
+        ValueError: Markdown cannot express a text; no such text is known.
     """
     parts: list[str] = []
     for group, together in groupby(blocks, key=_group):
@@ -45,7 +45,7 @@ def to_markdown(blocks: Iterable[Block]) -> str:
 
 
 def _group(block: Block) -> tuple[Kind, int]:
-    """Items stand together, and the rows of one table; everything else stands alone."""
+    """Groups of blocks: list items together, rows of one table together, all others alone."""
     if block.kind in _LISTS:
         return Kind.ITEM, 0
     return (Kind.ROW, block.level) if block.kind is Kind.ROW else (Kind.PARAGRAPH, 0)
@@ -146,7 +146,7 @@ def _everything(text: str) -> str:
 
 
 _ESCAPES: tuple[Callable[[str], str], ...] = (_as_it_is, _marks, _everything)
-"""From the most readable to the one that is always right (CommonMark 2.4: any punctuation may be escaped)."""
+"""Escapings, from the most readable to the one that always works (CommonMark 2.4: any punctuation may be escaped)."""
 
 
 def _written(text: str, form: Callable[[str], str], is_right: Callable[[str], bool]) -> str:

@@ -1,7 +1,7 @@
-"""Plain text as blocks: the paragraphs, headings and list items that its lines and blank lines show.
+"""Splits plain text into blocks: paragraphs, headings and list items, by its lines and blank lines.
 
-What a line is, is a guess, made so that no sentence is cut: lines are joined unless something says that a paragraph
-ends. A person reads it before anybody is sent it. Checked by tests/unit/company/importing/test_plain_text.py.
+The kinds of lines are guesses. No sentence is cut: lines are joined unless there is a sign that a paragraph ends. A
+person reads the result before any customer gets it. Checked by tests/unit/company/importing/test_plain_text.py.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from support_agent.extraction.blocks import Block, Kind
 MAX_HEADING = 80
 """Characters."""
 EDGE_LINES = 3
-"""At the top and at the bottom of a page, that may be a header or a footer."""
+"""Lines at the top and at the bottom of a page that may be a header or a footer."""
 MIN_REPEATED = 3
-"""Pages; a line that stands on fewer is no header."""
+"""A header is on at least this many pages."""
 SHORT = 0.6
-"""A line with less of the longest line's length was ended by its author."""
+"""A line with a smaller share of the longest line's length was ended by its author."""
 LONG_LINE = 40
-"""Characters; where no line has as many, their lengths say nothing."""
+"""Characters; if no line is this long, the lengths of lines mean nothing."""
 _BULLET = re.compile(r"[-*\u2022\u2023\u25e6\u25aa\u00b7\u2013+]\s+(?=\S)")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+(?=\S)")
 _MARKS = {Kind.ITEM: _BULLET, Kind.NUMBERED: _NUMBER}
@@ -42,7 +42,7 @@ def blocks_of_text(text: str) -> Iterator[Block]:
     for block, after in zip(blocks, [*blocks[1:], None], strict=False):
         if block.kind is not Kind.HEADING:
             yield block
-        elif after is None or (after.kind is Kind.HEADING and level > 1):  # nothing stands below it: it is text itself
+        elif after is None or (after.kind is Kind.HEADING and level > 1):  # nothing follows it, so it is text
             yield block._replace(kind=Kind.PARAGRAPH)
         else:
             yield block._replace(level=level)
@@ -50,10 +50,10 @@ def blocks_of_text(text: str) -> Iterator[Block]:
 
 
 def join_pages(pages: Sequence[str]) -> str:
-    """The text of pages as one: a sentence goes on over the end of a page.
+    """The joined text of pages: a sentence may continue on the next page.
 
-    Lines at the top and bottom of a page that are a number alone, or the same on most pages but for their numbers, are
-    left out; the first page, whose first line may be the title as well, loses its number only.
+    Lines at the top and bottom of a page are left out if they are only a number, or equal on most pages except for
+    numbers; the first page loses only its number, as its first line may be the title.
     """
     text = ""
     split = [[line.strip() for line in page.strip().split("\n")] for page in pages if page.strip()]
@@ -66,7 +66,7 @@ def join_pages(pages: Sequence[str]) -> str:
 
 
 def _repeated(pages: Sequence[Sequence[str]]) -> frozenset[str]:
-    """The lines, with "#" for each number, that stand at the edge of most pages."""
+    """The lines, with "#" for each number, at the edge of most pages."""
     edges = ((*page[:EDGE_LINES], *page[-EDGE_LINES:]) for page in pages)
     counts = Counter(line for lines in edges for line in set(map(_unnumbered, lines)))
     return frozenset(line for line, count in counts.items() if count >= MIN_REPEATED and 2 * count > len(pages))
@@ -102,7 +102,7 @@ def _chunks(text: str) -> Iterator[list[Block]]:
 
 
 def _lines(lines: list[str], longest: int) -> Iterator[Block]:
-    """The blocks of lines without a blank one between them."""
+    """The blocks of lines without a blank line between them."""
     words: list[str] = []
     kind = Kind.PARAGRAPH
     for before, line, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):

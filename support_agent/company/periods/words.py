@@ -2,7 +2,7 @@
 
 Invariant: data only; `periods` interprets the matches. Ambiguous patterns are among the ranges that the closed set
 cannot express, because a period is never guessed. Checked by
-tests/unit/company/periods/test_periods.py.
+tests/unit/company/periods/test_recognition.py.
 """
 
 from __future__ import annotations

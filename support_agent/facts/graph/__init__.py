@@ -1,1 +1,1 @@
-"""Entities of documents, how they are related, and the sentences that bear a draft out."""
+"""Entities of documents, their relations, and the sentences that support a draft."""

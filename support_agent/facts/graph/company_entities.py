@@ -1,10 +1,9 @@
-"""The things that the company's documents tell apart, for the linker: found in their titles, by rules alone.
+"""The entities that the company's documents distinguish, for the linker: found in their titles, by rules.
 
-An entity is a name by which the titles of two documents differ and by nothing else ("Installation on Windows",
-"Installation on Linux"), as what is said of one of them is wrong of the other. Nothing else is one: what names an
-entity of a question keeps all other passages from being evidence, so that a wrong entity costs more than a missing one.
-A word is a name where documents that write common nouns small hardly ever write it small, or where it is marked by
-its letters ("macOS", "VAT", "X200").
+An entity is a name that is the only difference between the titles of two documents ("Installation on Windows",
+"Installation on Linux"): what is true for one is wrong for the other. Only these count, because an entity in a question
+excludes the passages of all others, so a wrong entity costs more than a missing one. A word is a name if documents
+hardly ever write it in lower case (and do so with common nouns), or if its letters mark it ("macOS", "VAT", "X200").
 
 The same documents give the same entities in any order. Checked by tests/unit/facts/graph/test_company_entities.py.
 """
@@ -22,12 +21,12 @@ from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT
 from support_agent.facts.terms import words_of
 
 MOST_CAPITALS = 0.2
-"""Of a document's words, those inside of sentences with a capital; where it has more, as in German, nouns have them."""
+"""Largest share of capitalised words inside sentences; a document above it capitalises nouns, as in German."""
 MOST_TITLES = 0.5
-"""Of all titles; a name that more of them have is the company's own and tells nothing apart."""
+"""Largest share of titles with a name; a more common name is the company's own and distinguishes nothing."""
 
 MOST_SMALL = 0.1
-"""Of a name's occurrences inside of sentences, those written small: in a command or the name of a file."""
+"""Largest share of a name's occurrences in lower case, as in a command or a file name."""
 
 _ADDRESS = re.compile(r"\S*[/\\@]\S*")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
@@ -57,7 +56,7 @@ def entities_of(sources: Iterable[Source]) -> tuple[Entity, ...]:
 
 
 def _entity(words: Words, names: Mapping[Words, str]) -> Entity:
-    """What is a name by itself and part of a longer one is another name of that: "Plus" of "Acme Plus"."""
+    """A name that is part of a longer one is an alias of it: "Plus" of "Acme Plus"."""
     aliases = [names[part] for part in sorted(_parts(words)) if part in names]
     return Entity(key=" ".join(words), name=names[words], aliases=tuple(aliases))
 
@@ -69,7 +68,7 @@ def _parts(words: Words) -> set[Words]:
 
 
 def _names(sources: Sequence[Source]) -> dict[Words, str]:
-    """Names by which two titles differ, by their words, as they are written."""
+    """The names in which two titles differ: as written, by their words."""
     writing = _Writing(sources)
     by_rest: dict[tuple[Words, Words], dict[Words, str]] = defaultdict(dict)
     for source in sources:
@@ -79,7 +78,7 @@ def _names(sources: Sequence[Source]) -> dict[Words, str]:
 
 
 class _Writing:
-    """How often the documents write words with a capital where no sentence begins, and how often small."""
+    """How often the documents write each word with a capital inside sentences, and how often in lower case."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._small: Counter[str] = Counter()
@@ -105,5 +104,5 @@ class _Writing:
 
 
 def _inner_words(text: str) -> list[str]:
-    """A sentence's words but the first, without those of addresses."""
+    """The words of a sentence without the first one and without addresses."""
     return _WORD.findall(_ADDRESS.sub(" ", text[:LOOKED_AT]))[1:]

@@ -1,6 +1,6 @@
-"""How likely a sentence says what a claim says: asked of the language model, or measured without one.
+"""The probability that a sentence entails a claim: asked of the language model, or measured without one.
 
-Invariant: probabilities are 0..1, one a sentence, in the sentences' order. Both implementations pass
+Invariant: probabilities are 0..1, one per sentence, in the sentences' order. Both implementations pass
 tests/unit/facts/graph/test_entailment.py.
 """
 
@@ -17,44 +17,44 @@ from support_agent.tools.base import Similarity
 
 QUESTION = "Does the sentence say what the claim says, with nothing of the claim missing?"
 FLOOR = 0.5
-"""The probability from which on a sentence may be evidence."""
+"""Least probability of a sentence that may be evidence."""
 OTHER_NUMBER = 0.25
-"""What is left of the likeness where the claim has a number that the sentence does not have."""
+"""Factor on the similarity if the claim has a number that the sentence does not have."""
 OTHER_SIGN = 0.5
-"""What is left of it where one of the two denies and the other does not."""
+"""Factor on the similarity if only one of the two is negated."""
 _DENIALS = """
     no not never none cannot can't don't doesn't isn't aren't won't without nicht kein keine keinen keiner nie ohne
     nunca ninguno ninguna sin tampoco
 """
 DENIALS = frozenset(stems_of(_DENIALS))
 SUREST = 1e-6
-"""From 0 and from 1: no yes is taken for surer."""
+"""Least distance of a probability from 0 and from 1."""
 
 
 class Entailment(Protocol):
-    """Says how likely sentences entail a claim."""
+    """Estimates whether sentences entail a claim."""
 
     def entailed(self, sentences: Sequence[str], claim: str) -> tuple[float, ...]:
-        """How likely each sentence, taken alone, entails the claim, 0..1; from `FLOOR` on it may be evidence.
+        """The probability that each sentence alone entails the claim, 0..1; from `FLOOR` on it may be evidence.
 
         Raises:
-            SupportAgentError: of the similarity.
+            SupportAgentError: raised by the similarity.
         """
         ...
 
 
 class SimilarEntailment:
-    """Likeness instead of entailment, where no model is wanted: the mean of words covered and cosine.
+    """Similarity in place of entailment, without a model: the mean of covered words and cosine.
 
-    Another number and a denial on one side only take most of it away, because texts that differ in nothing else are
-    near for an embedding and say different things.
+    A different number, or a negation on one side only, reduces it strongly: such texts are close for an embedding, but
+    say different things.
     """
 
     def __init__(self, similarity: Similarity) -> None:
         self._similarity = similarity
 
     def entailed(self, sentences: Sequence[str], claim: str) -> tuple[float, ...]:
-        """As `Entailment.entailed`; asks no model that writes or chooses."""
+        """As `Entailment.entailed`; uses no language model."""
         if not sentences:
             return ()
         cosines = self._similarity.similarities(claim, sentences)
@@ -62,16 +62,16 @@ class SimilarEntailment:
 
 
 class JudgedEntailment:
-    """The language model's "yes" to each sentence, calibrated: one forward pass a sentence.
+    """The language model's "yes" to each sentence, calibrated: one forward pass per sentence.
 
-    Where the model cannot say it of all of them, none of what it said counts: the likeness does. It is asked no more
-    then: one object serves one mail, and each further claim would take its time-out too.
+    If the model fails on one of them, the similarity is used for all, and the model is not asked again: one object
+    serves one mail, and each further claim would take another timeout.
     """
 
     def __init__(
         self, judge: Judge, otherwise: SimilarEntailment, *, slope: float = 1.0, intercept: float = 0.0
     ) -> None:
-        """Put the parts together; the defaults leave each "yes" as the model says it, see `calibrated`."""
+        """The defaults leave each "yes" uncalibrated, see `calibrated`."""
         self._judge = judge
         self._otherwise = otherwise
         self._slope, self._intercept = slope, intercept
@@ -92,7 +92,7 @@ class JudgedEntailment:
 
 
 def log_odds(probability: float) -> float:
-    """The log-odds of a probability, those of `SUREST` at most."""
+    """The log-odds of a probability, bounded by `SUREST`."""
     bounded = min(max(probability, SUREST), 1 - SUREST)
     return math.log(bounded / (1 - bounded))
 
@@ -106,7 +106,7 @@ def calibrated(probability: float, slope: float, intercept: float) -> float:
 
 
 def _likeness(sentence: str, claim: str, cosine: float) -> float:
-    """0..1, both texts by their stems."""
+    """The share of the claim's stems that are in the sentence, 0..1."""
     said, claimed = set(stems_of(sentence)), set(stems_of(claim))
     wanted = claimed - FUNCTION_WORDS - DENIALS
     covered = len(wanted & said) / len(wanted) if wanted else 0.0

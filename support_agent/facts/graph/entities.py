@@ -1,7 +1,7 @@
-"""Which known entities (products, houses, topics of documents) a text speaks of: by their names and aliases.
+"""Finds known entities (products, houses, topics of documents) in a text, by their names and aliases.
 
-The longest name counts: "Acme Plus Family" is not also "Acme Plus". A name that several entities share names all of
-them: what is meant is not guessed. Words are compared folded, whole and in order; nothing is learned and nothing drawn.
+The longest name counts: "Acme Plus Family" is not also "Acme Plus". A name of several entities stands for all of them.
+Whole words are compared in order, without case; nothing is learned, nothing is random.
 Checked by tests/unit/facts/graph/test_entities.py.
 Source: the entity linker of LLM-Augmenter (Peng et al. 2023), knowledge consolidator.
 """
@@ -20,9 +20,9 @@ _LEADING = frozenset(["the", "a", "an", "der", "die", "das", "el", "la", "los", 
 
 
 class Entity(Frozen):
-    """Something that passages speak of; `key` is unique, `aliases` are other names of it.
+    """An entity; `key` is unique, `aliases` are its other names.
 
-    `sources` are those that are about it and nothing else ("document:6"), also where they do not name it.
+    `sources` are about this entity alone ("document:6"), even if they do not name it.
     """
 
     key: str = Field(min_length=1)
@@ -32,10 +32,10 @@ class Entity(Frozen):
 
 
 class Linker:
-    """Finds the entities of a fixed list in texts. A text costs time by its words, not by the list's length."""
+    """Finds the entities of a fixed list in texts, in time proportional to the text, not to the list."""
 
     def __init__(self, entities: Iterable[Entity]) -> None:
-        """Read the names once.
+        """Index the names.
 
         Raises:
             ValueError: two entities have one key.
@@ -55,7 +55,7 @@ class Linker:
         self._longest = max(map(len, self._keys), default=0)
 
     def link(self, text: str) -> tuple[str, ...]:
-        """Keys of the entities that the text names, in the order it names them first; those of one name by key."""
+        """Keys of the entities that the text names, in the order of their first mention, then by key."""
         words = words_of(text)
         found: dict[str, None] = {}
         start = 0
@@ -66,11 +66,11 @@ class Linker:
         return tuple(found)
 
     def about(self, question: str, context: Sequence[str] = ()) -> tuple[str, ...]:
-        """Keys of the entities that the question is about: those it names; where it names none, those of the context.
+        """Keys of the entities that the question is about: those it names, or if none, those of the context.
 
         Args:
             question: What was asked.
-            context: Earlier texts of the case, the last one first; the first that names anything counts.
+            context: Earlier texts of the case, the last one first; the first with an entity counts.
         """
         return next((named for text in (question, *context) if (named := self.link(text))), ())
 
@@ -83,12 +83,12 @@ class Linker:
         return frozenset(self._by_source.get(source, ()))
 
     def _longest_name_at(self, words: tuple[str, ...], start: int) -> int:
-        """Words of the longest name that begins there; 0: none does."""
+        """The number of words of the longest name that begins there, or 0."""
         lengths = range(min(self._longest, len(words) - start), 0, -1)
         return next((length for length in lengths if words[start : start + length] in self._keys), 0)
 
 
 def _name_words(name: str) -> tuple[str, ...]:
-    """A name's words; an article before it is not part of it."""
+    """A name's words without an article at its start."""
     words = words_of(name)
     return words[1:] if len(words) > 1 and words[0] in _LEADING else words

@@ -1,7 +1,7 @@
-"""Which sentences stand behind a draft: for each step of its reasoning the one that says it best and shortest.
+"""Finds the sentences that support a draft: for each step of its reasoning the best and shortest one.
 
-Invariant: what comes out are positions of whole sentences of known sources, each once, in the sources' order: a
-sentence sent to a customer is the company's to the letter, whatever draft, steps, graph or model said.
+Invariant: the result is positions of whole sentences of known sources, each once, in the sources' order. So a sentence
+sent to a customer is exactly the company's, independent of draft, steps, graph and model.
 tests/unit/facts/graph/test_evidence.py checks it with hostile ones.
 Source: GE-Chat (2025): reasoning steps, the entities' sub-graph of two hops, its source chunks, and equation 2.
 """
@@ -22,9 +22,9 @@ from support_agent.tools.base import Similarity
 from support_agent.tools.fact_trace import SentenceRange, Step, sentence_at
 
 CHUNK_REACH = 2
-"""Sentences before and after one of the sub-graph, under its heading, that make its chunk."""
+"""A chunk is a sentence of the sub-graph with this many neighbours on each side, under its heading."""
 MAX_CANDIDATES = 128
-"""Sentences compared with one step by similarity: half a second of embedding on two idle cores at most."""
+"""Most sentences to compare with one step: at most half a second of embedding on two idle cores."""
 
 
 class Chained(NamedTuple):
@@ -47,7 +47,7 @@ class EvidenceChainer:
         similarity: Similarity,
         entailment: Entailment,
     ) -> None:
-        """The sources are those the graph was made of; their order is the order of what is found."""
+        """The sources must be those of the graph; results are in their order."""
         self._graph = graph
         self._sources = {source.key: source for source in sources}
         self._settings = settings
@@ -56,13 +56,13 @@ class EvidenceChainer:
         self._entailment = entailment
 
     def find(self, question: str, draft: str, *, sources: AbstractSet[str] | None = None) -> Chained:
-        """The evidence for a draft; no model's failure and no model's text raises here.
+        """The evidence for a draft; failures of a model and unusable model text raise nothing.
 
         Args:
             question: The customer's, any length.
-            draft: Internal text; its steps, six at most, are borne out one by one.
-            sources: Look only in these; None: in all. Where the graph knows no sentence for a step, all of theirs are
-                compared; with None it has no evidence then.
+            draft: Internal text; evidence is sought for each of its steps, six at most.
+            sources: Search only these; None: all. If the graph has no sentence for a step, all their sentences are
+                compared; with None the step then has no evidence.
         """
         steps = tuple(self._step(claim, sources) for claim in self._steps.of(question, draft))
         sentences = {step.pointer for step in steps if step.pointer is not None}
@@ -94,7 +94,7 @@ class EvidenceChainer:
 
     def _chunk(self, middle: SentenceRange) -> list[SentenceRange]:
         source = self._sources.get(middle.source)
-        if source is None or middle.first >= len(source.sentences):  # the graph is of an older version
+        if source is None or middle.first >= len(source.sentences):  # the graph is older than the source
             return []
         heading = source.sentences[middle.first].heading
         first, last = max(0, middle.first - CHUNK_REACH), middle.first + CHUNK_REACH
@@ -118,14 +118,14 @@ def choose_sentence(
 
     Args:
         sentences: 0..n whole sentences.
-        probabilities: P(entails), 0..1, one a sentence.
-        floor: The least probability of a sentence that may be chosen. Without it the equation prefers a short
-            sentence that says nothing to a long one that says everything.
+        probabilities: P(entails), 0..1, one per sentence.
+        floor: Least probability of a chosen sentence. Without it the equation prefers a short, empty sentence to a
+            long, complete one.
         alpha: Weight of the probability, 0..1.
         beta: Weight of the length, 0..1.
     Returns:
         Index into `sentences` (the first of equal ones), and its score alpha * P(entails) - beta * length, length in
-        words / longest; None where no sentence reaches the floor.
+        words / longest; None if no sentence reaches the floor.
     Source: GE-Chat, equation 2.
     """
     lengths = [len(sentence.split()) for sentence in sentences]

@@ -1,8 +1,8 @@
-"""What sentences speak of: the entities of each.
+"""Extracts the entities of each sentence.
 
 Two extractors: `RuleExtractor`, which needs no model, and `written_extraction.WrittenExtractor`, which asks one.
-Invariant: nothing is kept that does not stand in its sentence, or in the heading above it: `checked` drops what an
-extractor invents, and bounds the rest. tests/unit/facts/graph/test_extraction.py checks it with extractors that lie.
+Invariant: every entity is in its sentence or in the heading above it: `checked` drops inventions of an extractor and
+limits the rest. tests/unit/facts/graph/test_extraction.py checks it with lying extractors.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.terms import FUNCTION_WORDS, MIN_STEMMED, key_of, stems_of
 
 LOOKED_AT = 2_000
-"""Characters of a sentence that are read; what is behind them names no entity."""
+"""Most characters to read of a sentence."""
 ENTITIES_PER_SENTENCE = 8
 ENTITY_WORDS = 6
-"""Words of one entity at most."""
+"""Most words of one entity."""
 NAME_CHARACTERS = 200
-"""Of what an extractor says is a name."""
+"""Most characters of an extracted name."""
 
 _WORD = re.compile(r"[€$£%]|\w+(?:[.,'\u2019-]\w+)*")
 _QUOTED = re.compile(r'"([^"]{2,60})"|“([^”“]{2,60})”|„([^“”„]{2,60})[“”]|«([^»«]{2,60})»|`([^`]{2,60})`')
@@ -37,29 +37,29 @@ _UNITS = """
     monaten jahr jahre jahren zeichen segundos minuto minutos hora horas día días semana semanas mes meses año años
 """
 UNITS = frozenset(_UNITS.split())
-"""Words and signs that make a number one thing with it ("14 days", "9.99 €")."""
+"""Words and signs that belong to a number ("14 days", "9.99 €")."""
 
 
 class Extraction(Frozen):
-    """What one source speaks of: the entities of each sentence, by position; `by` names the extractor."""
+    """The entities of each sentence of a source, by position; `by` names the extractor."""
 
     by: str
     entities: tuple[tuple[str, ...], ...]
 
 
 class Extractor(Protocol):
-    """Finds entities; what it returns is not believed before it went through `checked`."""
+    """Finds entities; its results must pass `checked`."""
 
     @property
     def name(self) -> str:
-        """Changes when what it finds does."""
+        """Changes when its results change."""
         ...
 
     def extract(self, source: Source) -> Extraction:
-        """Whatever it takes for entities of the source.
+        """The source's entities, unchecked.
 
         Raises:
-            SupportAgentError: as the writer, where one is asked.
+            SupportAgentError: raised by the writer, if it uses one.
         """
         ...
 
@@ -71,12 +71,12 @@ def checksum_of(source: Source) -> str:
 
 
 def heading_of(sentence: Sentence, source: Source) -> str:
-    """What a sentence stands under: above the first heading it is the source's title."""
+    """The heading of a sentence; above the first heading, the source's title."""
     return sentence.heading or source.title
 
 
 def checked(extraction: Extraction, source: Source) -> Extraction:
-    """What of an extraction stands in the source: one tuple of entities a sentence, each once, bounded."""
+    """The extracted entities that are in the source: a tuple per sentence, without repetition, limited."""
     entities: list[tuple[str, ...]] = []
     for position, sentence in enumerate(source.sentences):
         found = extraction.entities[position] if position < len(extraction.entities) else ()
@@ -107,7 +107,7 @@ def _is_entity(key: str) -> bool:
 
 
 class RuleExtractor:
-    """Entities by their marks: headings and their words, capitals, quotation marks, definitions, numbers with units.
+    """Finds entities by rules: headings and their words, capitals, quotation marks, definitions, numbers with units.
 
     The same source gives the same entities.
     """
@@ -125,7 +125,7 @@ class RuleExtractor:
 
 
 def _named(text: str, heading: str, terms: frozenset[str], capitals: set[str]) -> tuple[str, ...]:
-    """The entities of a sentence, the surest mark first, as the bound cuts the rest."""
+    """The entities of a sentence, by the most certain rule first, as the limit cuts the rest."""
     quoted = ["".join(groups) for groups in _QUOTED.findall(text)]
     defined = [match.group(1)] if (match := _DEFINED.match(text)) else []
     marked = [word for word in key_of(text).split() if word in terms]
@@ -138,7 +138,7 @@ def _named(text: str, heading: str, terms: frozenset[str], capitals: set[str]) -
 
 
 def _heading_terms(headings: Iterable[str]) -> frozenset[str]:
-    """The words of the headings that name something: what the sections are about."""
+    """The content words of the headings."""
     words = (word for heading in dict.fromkeys(headings) for word in stems_of(heading[:LOOKED_AT]))
     return frozenset(
         word for word in words if len(word) >= MIN_STEMMED and word not in FUNCTION_WORDS and word.isalpha()
@@ -158,7 +158,7 @@ def _quantities(text: str) -> list[str]:
 
 
 def _capitalised(text: str, capitals: set[str]) -> list[str]:
-    """Runs of words with a capital; what a sentence begins with has one anyway, and is left out of its run too."""
+    """Runs of capitalised words; the first word of a sentence does not count."""
     names: list[str] = []
     for number, run in enumerate(capital_runs(text)):
         is_own = number > 0 or not text.startswith(run[0]) or run[0] in capitals or run[0].isupper()
@@ -170,7 +170,7 @@ def _capitalised(text: str, capitals: set[str]) -> list[str]:
 
 
 def capital_runs(text: str) -> list[list[str]]:
-    """The words with a capital, those with nothing but a space between them together."""
+    """The capitalised words; adjacent ones together."""
     runs: list[list[str]] = []
     end = -2
     for match in _WORD.finditer(text):
@@ -185,6 +185,6 @@ def capital_runs(text: str) -> list[list[str]]:
 
 
 def inner_capitals(text: str) -> list[str]:
-    """Words with a capital that is not the sentence's own."""
+    """Capitalised words other than the first of a sentence."""
     words = _WORD.findall(text)
     return [word for word in words[1:] if word[0].isupper() and word.casefold() not in FUNCTION_WORDS]

@@ -1,9 +1,9 @@
-"""The entities of the company's sentences and what relates them: which sentences surround a text's entities.
+"""The graph of the entities in the company's sentences; it finds the sentences around a text's entities.
 
-Two entities are related where one sentence names both; the edge knows these sentences. Invariant: whatever the
-extractors return, every entity stands in each sentence it leads to, or in the heading above, no source has more than
-its share of the graph, and the same sources give the same graph in any order. tests/unit/facts/graph/test_graph.py
-checks it with hostile documents and extractors.
+Two entities are related if one sentence names both; the edge lists these sentences. Invariant: for any extractor, an
+entity is in each of its sentences or in the heading above; no source has more than its share of the graph; the same
+sources give the same graph in any order. tests/unit/facts/graph/test_graph.py checks it with hostile documents and
+extractors.
 Source: GE-Chat (2025): the knowledge graph, and the sub-graph of two hops around the entities of an answer.
 """
 
@@ -27,30 +27,30 @@ from support_agent.tools.fact_trace import SentenceRange, sentence_at
 
 MAX_ENTITIES = 50_000
 MAX_ENTITIES_PER_SOURCE = 500
-"""So that one document cannot crowd out the others; the ones its sentences name most often stay."""
+"""Most entities of a source, so that no document crowds out the others; the most frequent ones stay."""
 MAX_EDGES = 250_000
 MATCHED_WORDS = 1_000
-"""Words of a text that are matched."""
+"""Most words to match of a text."""
 MATCHED_ENTITIES = 32
-"""Entities of one text that are matched; the ones named first."""
+"""Most entities to match of a text, in the order of mention."""
 SUBGRAPH_ENTITIES = 256
-"""The nearest, and of equally near ones the rarest: a name that stands everywhere leads nowhere."""
+"""Most entities of a sub-graph: the nearest, then the rarest, as very frequent names lead nowhere."""
 SUBGRAPH_PLACES = 128
 PLACES_PER_ENTITY = 512
-"""Sentences of one entity that are read; one that has more says little by itself."""
+"""Most sentences to read of an entity; very frequent entities say little."""
 
 
 _Place = tuple[str, int]
-"""A whole sentence inside of the graph: its source, and its position in it."""
+"""A sentence in the graph: its source and position."""
 Pair = tuple[str, str]
 """The keys of two entities, in the order of the alphabet."""
 
 
 class Subgraph(Frozen):
-    """What surrounds some entities.
+    """The surroundings of some entities.
 
-    `entities` are the keys with their distance in hops, nearest first; `places` the sentences that name them, those
-    that say most about the nearest first.
+    `entities` are the keys with their distance in hops, nearest first; `places` are the sentences that name them, the
+    best ones first.
     """
 
     entities: tuple[tuple[str, int], ...] = ()
@@ -58,7 +58,7 @@ class Subgraph(Frozen):
 
 
 class Made(NamedTuple):
-    """What one source's part of a graph was made from: its checksum, and the name of the extractor."""
+    """The origin of one source's part of a graph: its checksum and the name of the extractor."""
 
     source: str
     checksum: str
@@ -66,7 +66,7 @@ class Made(NamedTuple):
 
 
 class Graph:
-    """Entities as nodes, related ones joined; made by `graph_of`, and not changed after."""
+    """Entities as nodes, relations as edges; created by `graph_of`, then immutable."""
 
     def __init__(self, graph: nx.Graph, made: Sequence[Made]) -> None:
         self._graph = graph
@@ -89,7 +89,7 @@ class Graph:
         return int(self._graph.number_of_edges())
 
     def places(self, key: str, sources: AbstractSet[str] | None = None) -> tuple[SentenceRange, ...]:
-        """The first sentences that name an entity of the graph, in these sources or in all; not too many."""
+        """The first sentences that name an entity, in these sources or in all; limited."""
         return tuple(sentence_at(*place) for place in self._naming(key, sources))
 
     def _naming(self, key: str, sources: AbstractSet[str] | None) -> Iterable[_Place]:
@@ -99,8 +99,8 @@ class Graph:
         """The related pairs among some entities, each in the order of the alphabet, with the sentences that name both.
 
         Args:
-            keys: Of entities; unknown ones are passed over.
-            sources: Only pairs and sentences of these.
+            keys: Keys of entities; unknown ones are ignored.
+            sources: Only pairs and sentences of these sources.
         """
         among = self._graph.subgraph(keys).edges(data="places")
         found = {tuple(sorted((one, other))): places for one, other, places in among}
@@ -124,15 +124,15 @@ class Graph:
         """The sub-graph within some hops of the entities, and its sentences.
 
         Args:
-            entities: Keys as `match` returns them; unknown ones are passed over.
+            entities: Keys as `match` returns them; unknown ones are ignored.
             hops: 0 is the entities themselves.
-            sources: Only sentences of these, and beyond the entities themselves only ones that these name; None: all.
+            sources: Only sentences of these, and only related entities that these name; None: all.
         """
         near = self._near([key for key in dict.fromkeys(entities) if key in self._graph], hops, sources)
         return Subgraph(entities=tuple(near.items()), places=self._places(near, sources))
 
     def _near(self, known: Sequence[str], hops: int, sources: AbstractSet[str] | None) -> dict[str, int]:
-        """Entities by their distance, nearest first; no further than the bound goes."""
+        """Entities by distance, nearest first, up to the limit."""
         near = dict.fromkeys(known, 0)
         ring: Iterable[str] = known
         for distance in range(1, hops + 1):
@@ -146,7 +146,7 @@ class Graph:
         return sources is None or not self._graph.nodes[key]["places"].keys().isdisjoint(sources)
 
     def _places(self, near: Mapping[str, int], sources: AbstractSet[str] | None) -> tuple[SentenceRange, ...]:
-        """The sentences that name the entities; each name counts by how near and how rare it is."""
+        """The sentences that name the entities; near and rare entities weigh more."""
         weights: Counter[_Place] = Counter()
         for key, distance in near.items():
             node = self._graph.nodes[key]
@@ -167,14 +167,13 @@ def graph_of(
 ) -> Graph:
     """The graph of some sources; of two with one key the last counts.
 
-    Where a bound cuts, the entities that most sources and then most sentences name stay, and the edges that most
-    sentences stand for.
+    Limits keep the entities that most sources, then most sentences name, and the edges with most sentences.
 
     Args:
         sources: Whole documents, in any order.
-        extractor: Asked for every source; `written_extraction.KeptExtractor` asks a model once for each content.
+        extractor: Called for every source; `written_extraction.KeptExtractor` asks a model once per content.
     Raises:
-        SupportAgentError: of the extractor's model; no half graph is made.
+        SupportAgentError: raised by the extractor's model; there is no partial graph.
     """
     by_key = {source.key: source for source in sources}
     ordered = [by_key[key] for key in sorted(by_key)]
@@ -192,7 +191,7 @@ Rows = list[tuple[str, ...]]
 
 
 def _bounded(extraction: Extraction, most: int) -> Rows:
-    """The keys of a source's entities, those it names most often."""
+    """The keys of a source's most frequent entities."""
     rows = [tuple(map(key_of, names)) for names in extraction.entities]
     counts = Counter(key for row in rows for key in row)
     if len(counts) <= most:
@@ -211,7 +210,7 @@ def _joined(keys: Sequence[str], found: Sequence[Rows], max_entities: int, max_e
 
 
 def _most_named(found: Sequence[Rows], most: int) -> frozenset[str]:
-    """The entities of the graph: those of most sources, then of most sentences."""
+    """The entities of the graph: those in most sources, then in most sentences."""
     sources: Counter[str] = Counter()
     sentences: Counter[str] = Counter()
     for rows in found:
@@ -240,7 +239,7 @@ def _of_sources(places: Mapping[str, Sequence[int]], sources: AbstractSet[str] |
 
 
 def _add_edges(graph: nx.Graph, keys: Sequence[str], found: Sequence[Rows], kept: frozenset[str], most: int) -> None:
-    """Join what one sentence names, as far as the bound goes."""
+    """Relate the entities of each sentence, up to the limit."""
     places: dict[Pair, list[_Place]] = defaultdict(list)
     for source, rows in zip(keys, found, strict=True):
         for index, row in enumerate(rows):

@@ -1,6 +1,6 @@
-"""Where the entities of a picture stand: a column for each distance from the draft's steps, and lines between them.
+"""Lays out a picture of entities: one column per distance from the draft's steps, with lines between them.
 
-Invariant: the same graph gives the same picture, nothing overlaps in a column, and everything is inside its bounds.
+Invariant: the same graph gives the same picture, nothing overlaps in a column, and everything is within bounds.
 Checked by tests/unit/facts/graph/test_layout.py.
 """
 
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation
 
 WIDTH, HEIGHT = 190, 28
-"""Of a box, in pixels."""
+"""Size of a box, in pixels."""
 ACROSS, DOWN = 80, 12
-"""Between two boxes."""
+"""Gap between two boxes, in pixels."""
 MARGIN = 12
 LABEL_CHARACTERS = 24
-"""What fits into a box."""
+"""Most characters in a box."""
 
 
 class Box(NamedTuple):
-    """One entity: the upper left corner of its box, and as much of its name as fits."""
+    """One entity: the upper left corner of its box, and its name, cut to fit."""
 
     x: int
     y: int
@@ -43,7 +43,7 @@ class Picture(NamedTuple):
 
 
 def picture_of(graph: EntityGraph) -> Picture:
-    """Draw a graph in columns, each entity near those of the column before that it is related to."""
+    """Draw a graph in columns, each entity near its relations in the column before."""
     columns = _columns(graph)
     tallest = max(map(len, columns), default=0)
     boxes: dict[int, Box] = {}
@@ -62,7 +62,7 @@ def picture_of(graph: EntityGraph) -> Picture:
 
 
 def _columns(graph: EntityGraph) -> list[list[int]]:
-    """The entities by distance; in a column by the mean place of what they are related to in the columns before."""
+    """The entities by distance; within a column by the mean position of their relations in earlier columns."""
     columns: list[list[int]] = []
     places: dict[int, float] = {}
     for hops in sorted({entity.hops for entity in graph.entities}):
@@ -81,7 +81,7 @@ def _mean_place(index: int, relations: Sequence[GraphRelation], places: Mapping[
 
 
 def _curve(one: Box, other: Box) -> str:
-    """From side to side; in one column around its right."""
+    """A curve from side to side; within one column around its right."""
     left, right = sorted((one, other), key=lambda box: (box.x, box.y))
     start = left.x + WIDTH
     end, bend = (start, start + ACROSS * 3 // 4) if left.x == right.x else (right.x, (start + right.x) // 2)
@@ -89,5 +89,5 @@ def _curve(one: Box, other: Box) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, or as much of its beginning as fits with an ellipsis."""
+    """The text, cut with an ellipsis if it is too long."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

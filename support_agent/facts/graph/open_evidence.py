@@ -1,4 +1,4 @@
-"""Puts the evidence together as the configuration wants it: the graph of the documents, and a chainer for each mail.
+"""Opens the evidence as the settings say: the graph of the documents, and a chainer for each mail.
 
 Checked by tests/unit/facts/graph/test_open_evidence.py.
 """
@@ -26,12 +26,12 @@ from support_agent.tools.fact_trace import Step
 
 
 def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> Extractor:
-    """What the graph is made with.
+    """The extractor of the graph.
 
     Args:
-        settings: Say whether the model is asked, and where what it found is kept.
-        writer: Asked for each content once, outside the budget of any mail.
-        seed: Of what is written.
+        settings: Whether the model is asked, and where its results are kept.
+        writer: Asked once per content, outside the budget of any mail.
+        seed: Seed of the writer.
     """
     match settings.extraction:
         case ExtractionBy.RULES:
@@ -44,14 +44,14 @@ def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Chaining:
-    """Makes the chainer for a question.
+    """Creates the chainer for a question.
 
     Args:
-        settings: Say what the model is asked.
-        graph: Of the sources, by `graph_of`.
-        sources: The documents, in the order in which their sentences are sent.
+        settings: Which parts the model is asked.
+        graph: The graph of the sources, by `graph_of`.
+        sources: The documents; sentences are sent in their order.
         similarity: The embedding's.
-        seed: Of what is written.
+        seed: Seed of the writer.
     """
 
     settings: EvidenceSettings
@@ -61,7 +61,7 @@ class Chaining:
     seed: int
 
     def chainer(self, judge: Judge, writer: Writer) -> EvidenceChainer:
-        """One for one question, whose judge and writer stay within the mail's budget."""
+        """A chainer for one question; judge and writer charge the mail's budget."""
         return EvidenceChainer(
             self.graph,
             self.sources,
@@ -72,7 +72,7 @@ class Chaining:
         )
 
     def shown(self, steps: Sequence[Step], among: AbstractSet[str]) -> EntityGraph:
-        """The sub-graph around some steps as people are shown it, in these sources; a mail needs none."""
+        """The sub-graph around some steps in these sources, for people; a mail does not need it."""
         named = [key for step in steps for key in self.graph.match(step.claim)]
         near = self.graph.around(named, hops=self.settings.hops, sources=among)
         chosen = {step.pointer for step in steps if step.pointer is not None}
@@ -82,7 +82,7 @@ class Chaining:
 def open_chaining(
     settings: EvidenceSettings, sources: Sequence[Source], writer: Writer, similarity: Similarity, *, seed: int
 ) -> Chaining:
-    """Make the graph of the documents, and what makes the chainers; the arguments are those of its parts."""
+    """Create the graph of the documents and the factory of chainers."""
     graph = graph_of(sources, open_extractor(settings, writer, seed=seed))
     return Chaining(settings=settings, graph=graph, sources=sources, similarity=similarity, seed=seed)
 

@@ -1,7 +1,7 @@
-"""What of the graph people are shown of a question: the entities of its draft's steps, and what surrounds them.
+"""The part of the graph that people see for a question: the entities of its draft's steps and their surroundings.
 
-Invariant: it is bounded, names nothing but what stands in the sources that were allowed, and the same steps give the
-same. Checked by tests/unit/facts/graph/test_shown.py.
+Invariant: it is limited, names only what is in the allowed sources, and is the same for the same steps. Checked by
+tests/unit/facts/graph/test_shown.py.
 Source: GE-Chat (2025), which draws the sub-graph of two hops beside the document.
 """
 
@@ -19,15 +19,15 @@ from support_agent.tools.fact_trace import SentenceRange
 
 STEP_ENTITIES = 12
 ENTITIES = 24
-"""All together, those of the steps among them: what can be read on one picture."""
+"""Most entities, including those of the steps: more cannot be read in one picture."""
 RELATIONS = 48
 NAME_CHARACTERS = 80
 _AROUND = " .,;:!?¡¿()[]{}<>\"'“”„«»`*_|"
-"""What a name is shown without, at its ends."""
+"""Characters removed from the ends of a name."""
 
 
 class GraphEntity(Frozen):
-    """An entity near a draft's steps: its name as a sentence has it, and its distance in relations, 0 for theirs."""
+    """An entity near a draft's steps: its name as a sentence writes it, and its distance, 0 for the steps' own."""
 
     name: str
     hops: int
@@ -42,7 +42,7 @@ class GraphRelation(Frozen):
 
 
 class EntityGraph(Frozen):
-    """What of the sub-graph around a draft's steps is shown to people; bounded by `ENTITIES` and `RELATIONS`."""
+    """The shown part of the sub-graph around a draft's steps; limited by `ENTITIES` and `RELATIONS`."""
 
     entities: tuple[GraphEntity, ...] = ()
     relations: tuple[GraphRelation, ...] = ()
@@ -56,14 +56,14 @@ def shown(
     *,
     among: AbstractSet[str],
 ) -> EntityGraph:
-    """The part of a sub-graph that is shown: the steps' entities, what evidence names with them, then the nearest.
+    """The shown part of a sub-graph: the steps' entities, those named beside them in evidence, then the nearest.
 
     Args:
-        graph: What the sub-graph is of.
+        graph: The graph of the sub-graph.
         near: The entities around the steps'.
-        sources: What the graph was made of, by key.
+        sources: The sources of the graph, by key.
         chosen: The sentences that are evidence.
-        among: Only what these sources name.
+        among: Only entities that these sources name.
     """
     places = {key: _standing(graph.places(key, among), sources) for key, _ in near.entities}
     hops = {key: distance for key, distance in near.entities if places[key]}
@@ -75,12 +75,12 @@ def shown(
 
 
 def _standing(places: Iterable[SentenceRange], sources: Mapping[str, Source]) -> list[SentenceRange]:
-    """The sentences that are there: the graph may be of an older version."""
+    """The existing sentences: the graph may be older than the sources."""
     return [place for place in places if place.source in sources and place.first < len(sources[place.source].sentences)]
 
 
 def _kept(ranked: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, Sequence[SentenceRange]]) -> list[str]:
-    """The first ones; of those that no step names only what is related to one before it."""
+    """The first entities; one that no step names must be related to an earlier one."""
     kept = [key for key in ranked if hops[key] == 0][:STEP_ENTITIES]
     related: dict[str, set[str]] = {}
     for one, other in joined:
@@ -98,7 +98,7 @@ def _relations(
     joined: Mapping[Pair, Sequence[SentenceRange]],
     chosen: AbstractSet[SentenceRange],
 ) -> list[GraphRelation]:
-    """Those that evidence states first, then those that lead away from the steps."""
+    """Relations that evidence states first, then those that lead away from the steps."""
     order = {key: number for number, key in enumerate(kept)}
     best = {pair: _best(places, chosen) for pair, places in joined.items() if order.keys() >= set(pair)}
     ends = {pair: sorted(order[key] for key in pair) for pair in best}
@@ -108,7 +108,7 @@ def _relations(
 
 
 def _best(places: Sequence[SentenceRange], chosen: AbstractSet[SentenceRange]) -> SentenceRange:
-    """A sentence that is evidence, or the first."""
+    """A sentence that is evidence, or else the first one."""
     return next((place for place in places if place in chosen), places[0])
 
 
@@ -120,7 +120,7 @@ def _name(key: str, sources: Mapping[str, Source], place: SentenceRange) -> str:
 
 
 def _written(key: str, text: str) -> str:
-    """The words of the text that have this key; "" where none have."""
+    """The words of the text with this key, or ""."""
     words, sought = text.split(), tuple(key.split())
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + ENTITY_WORDS) + 1):

@@ -1,4 +1,4 @@
-"""The steps a draft's reasoning has: one sentence of evidence is found for each.
+"""Splits a draft into the steps of its reasoning; each step gets one sentence of evidence.
 
 Steps are internal text: they choose sentences, and none of them is shown to a customer. Checked by
 tests/unit/facts/graph/test_steps.py.
@@ -16,12 +16,12 @@ from support_agent.errors import SupportAgentError
 from support_agent.models.writer import Writer
 
 MAX_STEPS = 6
-"""Of one draft; each costs a search and some forward passes."""
+"""Most steps of a draft; each costs a search and some forward passes."""
 MAX_CHARACTERS = 300
-"""Of one step; a longer one is no single step."""
+"""Most characters of one step."""
 MIN_WORDS = 3
 DRAFT_CHARACTERS = 10_000
-"""Of a draft, or of what is written of it, that are taken apart."""
+"""Most characters of a draft, or of the model's list of steps, to read."""
 WRITTEN_TOKENS = 240
 INSTRUCTION = (
     "Say step by step which facts the draft needs to answer the question. "
@@ -31,7 +31,7 @@ _NUMBERING = re.compile(r"^\s*(?:[-*•]|(?:step\s*)?\d{1,2}\s*[.:)])\s*", re.IG
 
 
 class Steps(Protocol):
-    """Takes a draft apart."""
+    """Splits a draft into steps."""
 
     def of(self, question: str, draft: str) -> tuple[str, ...]:
         """0..6 claims, each a short text of its own; raises nothing."""
@@ -48,7 +48,7 @@ class DraftSteps:
 
 
 class WrittenSteps:
-    """The steps as the language model writes them down; the draft's own sentences where it writes none, or fails."""
+    """The steps that the language model lists; the draft's own sentences if it lists none or fails."""
 
     def __init__(self, writer: Writer, *, seed: int) -> None:
         self._writer = writer
@@ -68,7 +68,7 @@ class WrittenSteps:
 
 
 def _readable(texts: Iterable[str]) -> tuple[str, ...]:
-    """The first texts that can be one step, each once, white space collapsed."""
+    """The first distinct texts that can be a step, white space collapsed."""
     steps = (collapse(text[: 2 * MAX_CHARACTERS]) for text in texts)
     fitting = (step for step in steps if len(step) <= MAX_CHARACTERS and len(step.split()) >= MIN_WORDS)
     return tuple(islice(dict.fromkeys(fitting), MAX_STEPS))

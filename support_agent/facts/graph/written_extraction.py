@@ -1,7 +1,7 @@
-"""Entities as the language model writes them down, and the folder that keeps them.
+"""Extracts entities with the language model, and stores them in a folder.
 
-What the model writes is read line by line, in one form; everything else of it is passed over, and what stands nowhere
-in the text is dropped by `extraction.checked`. Internal text only: a graph never reaches a customer. Checked by
+The model's text is read line by line, in one form; other lines are ignored, and `extraction.checked` drops entities
+that are not in the source. The text is internal: a graph never reaches a customer. Checked by
 tests/unit/facts/graph/test_written_extraction.py.
 """
 
@@ -30,7 +30,7 @@ from support_agent.facts.graph.extraction import (
 from support_agent.models.writer import Writer
 
 SENTENCES_PER_ASKING = 8
-"""Sentences the model is shown at once; more make a small model forget the first ones."""
+"""Sentences per prompt; with more, a small model forgets the first ones."""
 WRITTEN_TOKENS = 400
 INSTRUCTION = (
     "List what each numbered sentence speaks of: named things, products, rules, amounts and deadlines. "
@@ -44,13 +44,13 @@ class WrittenExtractor:
     """An `Extractor` that asks the language model, some sentences at a time."""
 
     def __init__(self, writer: Writer, *, seed: int) -> None:
-        """What another writer found is not this one's: its name is in this one's."""
+        """Includes the writer's name, as each writer finds other entities."""
         self._writer = writer
         self._seed = seed
         self.name = f"written 3 {hashlib.sha256(INSTRUCTION.encode()).hexdigest()[:8]} {writer.name} {seed}"
 
     def extract(self, source: Source) -> Extraction:
-        """As `Extractor.extract`: checked already."""
+        """As `Extractor.extract`, already checked."""
         entities: list[tuple[str, ...]] = [()] * len(source.sentences)
         for start in range(0, len(source.sentences), SENTENCES_PER_ASKING):
             for position, things in self._written(source, start):
@@ -58,7 +58,7 @@ class WrittenExtractor:
         return checked(Extraction(by=self.name, entities=tuple(entities)), source)
 
     def _written(self, source: Source, start: int) -> Generator[tuple[int, tuple[str, ...]]]:
-        """What is written of the sentences from `start` on that are shown at once; see `_read`."""
+        """The model's entities for one prompt of sentences from `start` on; see `_read`."""
         sentences = source.sentences[start : start + SENTENCES_PER_ASKING]
         shown = [
             (str(number), ": ".join(filter(None, (heading_of(sentence, source), sentence.text[:LOOKED_AT]))))
@@ -69,7 +69,7 @@ class WrittenExtractor:
 
 
 def _read(text: str, positions: range) -> Generator[tuple[int, tuple[str, ...]]]:
-    """The position of a sentence and its things, of each line in the form asked for that names a shown one."""
+    """The position of a sentence and its entities, for each well-formed line about a shown sentence."""
     for row in text.splitlines():
         number, *things = row.split("|")
         if things and _NUMBER.fullmatch(number) and (position := int(number) - 1) in positions:
@@ -77,20 +77,19 @@ def _read(text: str, positions: range) -> Generator[tuple[int, tuple[str, ...]]]
 
 
 class KeptExtractor:
-    """An `Extractor` that asks another one once for each content, and a second one where that fails.
+    """An `Extractor` that asks another one once per content, and a second one if that fails.
 
-    Kept is one file for each content, by its checksum; what the second one found is not kept. Of what is kept nothing
-    is believed that does not stand in the source; a file that cannot be read is made anew. Several processes may share
-    the folder.
+    It stores one file per content, named by its checksum; results of the second extractor are not stored. Stored
+    entities must still be in the source; an unreadable file is replaced. Several processes may share the folder.
     """
 
     def __init__(self, extractor: Extractor, folder: Path, otherwise: Extractor) -> None:
         """Put the parts together.
 
         Args:
-            extractor: Asked for what is not kept. Where it cannot answer now (time-out, budget) it is asked no more.
-            folder: Made when there is something to keep.
-            otherwise: One that does not fail.
+            extractor: Asked for contents without a file. After a timeout or a spent budget it is not asked again.
+            folder: Created for the first file.
+            otherwise: An extractor that does not fail.
         """
         self._extractor = extractor
         self._folder = folder
@@ -99,15 +98,15 @@ class KeptExtractor:
 
     @property
     def name(self) -> str:
-        """The asked extractor's: keeping changes nothing."""
+        """The name of the first extractor, as storing changes nothing."""
         return self._extractor.name
 
     def extract(self, source: Source) -> Extraction:
-        """As `Extractor.extract`, checked; `by` says which of the two it was.
+        """As `Extractor.extract`, checked; `by` names the extractor that was used.
 
         Raises:
-            ConfigError: of the asked extractor, as a wrong key or address would never be seen otherwise; or the folder
-                cannot be written.
+            ConfigError: raised by the first extractor, so that a wrong key or address is noticed; or the folder cannot
+                be written.
         """
         content = hashlib.sha256(f"{self.name}\0{checksum_of(source)}".encode()).hexdigest()
         path = self._folder / f"{content}.json"
@@ -124,9 +123,9 @@ class KeptExtractor:
             return self._extractor.extract(source)
         except ConfigError:
             raise
-        except (PermanentError, ToolCallRejected):  # of this source, as it may be too long
+        except (PermanentError, ToolCallRejected):  # only for this source, which may be too long
             return None
-        except SupportAgentError:  # each further source would take its time-out too
+        except SupportAgentError:  # each further source would take another timeout
             self._may_ask = False
             return None
 
@@ -142,7 +141,7 @@ class KeptExtractor:
 
 
 def _kept(path: Path, name: str) -> Extraction | None:
-    """What the file holds, if this extractor made it."""
+    """The content of the file, if this extractor wrote it."""
     try:
         extraction = Extraction.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):

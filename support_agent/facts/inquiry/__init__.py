@@ -1,1 +1,1 @@
-"""Working memory, policy and utility: how evidence for a question is retrieved until it is answered or handed over."""
+"""Working memory, policy and utility: how evidence for a question is retrieved until it is answered or escalated."""

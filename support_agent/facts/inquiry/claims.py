@@ -1,10 +1,10 @@
-"""What a draft claims that can be checked word by word: numbers, dates, addresses and names.
+"""Finds claims of a draft that can be checked word by word: numbers, dates, addresses and names.
 
-A claim is compared by its meaning where that is sure ("1,000" and "1000", "5 November 2026" and "2026-11-05") and by
-its letters elsewhere. Where a writing has two readings, either counts. Found are claims that stand in the draft and in
-no evidence; a claim made in other words ("half") is not found here, the model's own criticism is for that.
+Claims are compared by meaning if it is certain ("1,000" and "1000", "5 November 2026" and "2026-11-05"), else by their
+letters; of an ambiguous claim either reading counts. The result is the claims of the draft that are in no evidence. A
+claim in other words ("half") is not found here; the model's own criticism covers it.
 
-Invariant: what is returned for a number or a date is digits, separators and the names of numbers and months only.
+Invariant: a returned number or date contains only digits, separators and the names of numbers and months.
 Checked by tests/unit/facts/inquiry/test_claims.py.
 """
 
@@ -17,7 +17,7 @@ from support_agent.company.periods.words import ANY_MONTH, MONTH_NUMBERS, SHORT_
 from support_agent.company.text import collapse, split_sentences
 
 MAX_TOKEN = 40
-"""Characters of a claim that are kept."""
+"""Most characters of a returned claim."""
 
 _NUMBER_NAMES = """
     two zwei dos / three drei tres / four vier cuatro / five fünf cinco / six sechs seis / seven sieben siete
@@ -32,7 +32,7 @@ NUMBER_NAMES = {
 }
 """Not "one": it is also an article and a pronoun."""
 AMBIGUOUS_NAMES = frozenset(["once"])
-"""Number names that are other words elsewhere: they bear a number out, and claim none."""
+"""Number names that are also other words: they support a number of the draft, but are no claim."""
 
 _DAY = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|\.)?"
 _MONTH_NAME = rf"(?P<month>{ANY_MONTH})"
@@ -56,14 +56,14 @@ _NOT_NAMES = frozenset(["I", "I'm", "I'll", "I've", "I'd", "OK"])
 
 _GERMAN = "der das dem den ein eine einen und ist sind wird nicht mit für von auf zu bei wir sie"
 GERMAN_WORDS = frozenset(_GERMAN.split())
-"""Two of them in one text, and it is German; English and Spanish have none of these."""
+"""A text with two of these words is German; English and Spanish have none of them."""
 
 Day = tuple[int, int, int]
 """Year (0: not said), month, day (0: not said)."""
 
 
 def unknown_dates(draft: str, evidence: str) -> tuple[str, ...]:
-    """Dates of the draft that the evidence does not have; it may be less exact than the evidence, never more."""
+    """Dates of the draft that are not in the evidence; the draft may be less exact than the evidence, never more."""
     known = {day for _, _, days in _dates(evidence) for day in days}
     return _tokens(
         draft[start:end]
@@ -73,7 +73,7 @@ def unknown_dates(draft: str, evidence: str) -> tuple[str, ...]:
 
 
 def unknown_numbers(draft: str, evidence: str) -> tuple[str, ...]:
-    """Numbers of the draft, in digits or by name, that stand nowhere in the evidence; those of dates are dates."""
+    """Numbers of the draft, in digits or by name, that are not in the evidence; numbers within dates do not count."""
     known = set().union(*(_readings(token) for token in _number_tokens(evidence, is_draft=False)))
     return _tokens(
         token for token in _number_tokens(_without_dates(draft), is_draft=True) if not _readings(token) & known
@@ -81,16 +81,16 @@ def unknown_numbers(draft: str, evidence: str) -> tuple[str, ...]:
 
 
 def unknown_addresses(draft: str, evidence: str) -> tuple[str, ...]:
-    """Mail and web addresses of the draft that do not stand, whole, in the evidence."""
+    """Mail and web addresses of the draft that are not, as a whole, in the evidence."""
     known = set(_addresses(evidence))
     return _tokens(address for address in _addresses(draft) if address not in known)
 
 
 def unknown_names(draft: str, known: str) -> tuple[str, ...]:
-    """Names of the draft of which a part stands nowhere in `known`.
+    """Names of the draft with a part that is not in `known`.
 
-    A name is a word with a capital that begins no sentence, or with a capital inside; in a German draft, where nouns
-    have capitals, only the latter.
+    A name is a capitalised word that does not begin a sentence, or a word with a capital inside; in German drafts only
+    the latter, as nouns are capitalised.
     """
     words = set(re.findall(r"\w+", known.casefold()))
     text = _ADDRESS.sub(" ", _without_dates(draft))
@@ -98,14 +98,14 @@ def unknown_names(draft: str, known: str) -> tuple[str, ...]:
 
 
 def _tokens(found: Iterator[str]) -> tuple[str, ...]:
-    """Each once, in the order of the draft, white space collapsed."""
+    """Distinct claims, in the order of the draft, white space collapsed."""
     return tuple(dict.fromkeys(collapse(token)[:MAX_TOKEN] for token in found))
 
 
 def _dates(text: str) -> list[tuple[int, int, frozenset[Day]]]:
     """(start, end, readings) of the dates in a text, none within another."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # a few capitals grow when lowered, and offsets would be wrong
+    if len(lowered) != len(text):  # some capitals become longer in lower case, which would shift the offsets
         lowered = text
     found: list[tuple[int, int, frozenset[Day]]] = []
 
@@ -147,7 +147,7 @@ def _without_dates(text: str) -> str:
 
 
 def _number_tokens(text: str, *, is_draft: bool) -> Iterator[str]:
-    """The numbers of a text; of a draft, without those before list items and names that may be other words."""
+    """The numbers of a text; of a draft, without list numbers and ambiguous number names."""
     if is_draft:
         text = _LIST_MARK.sub("", text)
     for match in _NUMBER.finditer(text):
@@ -158,7 +158,7 @@ def _number_tokens(text: str, *, is_draft: bool) -> Iterator[str]:
 
 
 def _readings(token: str) -> frozenset[str]:
-    """What the token may mean, each in one writing: "1.000" is a thousand and one."""
+    """The possible values of a token, normalised: "1.000" is a thousand or one."""
     if token in NUMBER_NAMES:
         return frozenset([NUMBER_NAMES[token]])
     readings = set()
@@ -171,13 +171,13 @@ def _readings(token: str) -> frozenset[str]:
 
 
 def _parted(token: str) -> tuple[str, str, str]:
-    """The whole part, the last separator and what is behind it."""
+    """The part before the last separator, the separator, and the part after it."""
     separator = max(token.rfind("."), token.rfind(","))
     return (token, "", "") if separator < 0 else (token[:separator], token[separator], token[separator + 1 :])
 
 
 def _plain(number: str) -> str:
-    """One writing for one value, however many digits it has."""
+    """The normal form of a number with any number of digits."""
     whole, _, fraction = number.partition(".")
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole

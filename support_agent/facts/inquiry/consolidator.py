@@ -1,19 +1,19 @@
-"""Keeps of what a retriever finds what bears on the question: links passages to entities, prunes those of others.
+"""Filters retrieved passages: links them to entities, and prunes those about other entities than the question's.
 
-Sources about an entity of the question are searched by themselves too, and what speaks of it is kept, and one step
-further a passage that shares another entity with what is kept, and a telling word with the question. What names no
-entity holds for all of them and is kept; what is said of others is pruned. Entities are things that must not be taken
-for each other: products, houses.
+Entities are things that must not be confused: products, houses. Sources about an entity of the question are also
+searched on their own. Kept are passages about the entity, passages that share another entity with these and a content
+word with the question, and passages that name no entity, as they apply to all. Passages about other entities are
+pruned.
 
-Where the question names none, nothing is pruned. To prune by words lost 11 of the 367 documents that are found for the
-440 questions of the demo, as customers have words of their own and other languages; and to keep only what names the
-entity lost the document on uploads for "My files do not upload on Windows".
+If the question names no entity, nothing is pruned. Pruning by words lost 11 of the 367 documents that are found for the
+440 questions of the demo, as customers use their own words and languages. Keeping only passages that name the entity
+lost the document on uploads for "My files do not upload on Windows".
 
-A question that names none ("And is there parking?") is about what the question before it named. Of 150 dialogues of
-DSTC11 with 50 places the right place was found so for 148, by the whole dialogue for 132, by the question alone for 34,
-and by the question with the name behind it for 142: so names choose sources, and the query stays as it was asked.
+A question without an entity ("And is there parking?") is about the entity of the question before it. In 150 dialogues
+of DSTC11 with 50 places this found the right place for 148; the whole dialogue found 132, the question alone 34, and
+the question with the name appended 142. So names choose sources, and the query is not changed.
 
-Invariant: nothing is found but what the retriever found, each place once.
+Invariant: every result was found by the retriever, and appears once.
 Checked by tests/unit/facts/inquiry/test_consolidator.py.
 Source: LLM-Augmenter (Peng et al. 2023), knowledge consolidator: knowledge retriever, entity linker, evidence chainer.
 """
@@ -28,14 +28,14 @@ from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.terms import FUNCTION_WORDS, words_of
 
 STEM = 6
-"""Letters by which words are compared: enough for an ending to make no difference."""
+"""Words are compared by this many first letters, so that endings do not matter."""
 MIN_LETTERS = 4
 
 
 class Consolidator:
-    """`Retriever` that finds what bears on the question: passages about others than what it names leave their place.
+    """`Retriever` without the passages about other entities than the question's.
 
-    The same question and sources give the same.
+    The same question and sources give the same result.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class Consolidator:
         Args:
             retriever: Finds passages of all sources that may be found.
             linker: Knows the entities.
-            among: The same retriever, kept to those of the sources it is given that may be found.
+            among: The same retriever, limited to some sources.
             context: Earlier questions of the case, the last one first; see `Linker.about`.
         """
         self._retriever, self._linker, self._among, self._context = retriever, linker, among, context
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
-        """At most `n` passages: what was found and bears on the question, then what is about its entities.
+        """At most `n` passages: the relevant ones of the search, then those about the question's entities.
 
         Raises:
             TransientError, PermanentError: as the retriever.
@@ -68,7 +68,7 @@ class Consolidator:
 
 
 def bearing(question: str, passages: Sequence[Passage], linker: Linker, context: Sequence[str] = ()) -> list[Passage]:
-    """Those of the passages that bear on the question, in their order.
+    """The passages that are not about other entities, in their order.
 
     Args:
         question: What was asked.
@@ -94,6 +94,6 @@ def bearing(question: str, passages: Sequence[Passage], linker: Linker, context:
 
 
 def telling_words(text: str) -> frozenset[str]:
-    """The words that say what a text is about, by their first 6 letters: 4 letters or more, or with a digit."""
+    """The content words of a text, by their first 6 letters: 4 letters or more, or with a digit."""
     words = {word for word in words_of(text) if len(word) >= MIN_LETTERS or any(map(str.isdigit, word))}
     return frozenset(word[:STEM] for word in words - FUNCTION_WORDS)

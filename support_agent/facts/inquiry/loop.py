@@ -1,7 +1,7 @@
-"""Inquires into one question: the policy chooses, the means do it, the memory keeps it, until the question ends.
+"""The loop for one question: the policy chooses an action, the means do it, the memory records it.
 
-Invariant: it ends, with an answer that was possible or with a person, and with all evidence found on the way: also
-where the model or a source fails. Checked by tests/unit/facts/inquiry/test_loop.py.
+Invariant: it ends with an answer or with a person, and keeps all evidence, even if the model or a source fails. Checked
+by tests/unit/facts/inquiry/test_loop.py.
 Source: LLM-Augmenter (Peng et al. 2023), figure 2.
 """
 
@@ -32,14 +32,14 @@ Pick = Callable[[Policy, Memory], Action]
 
 
 class Retrieval(NamedTuple):
-    """What one retrieval found, in the documents or in the web."""
+    """The evidence of one retrieval, from the documents or the web."""
 
     found: Sequence[Evidence]
     is_web: bool = False
 
 
 class Means(Protocol):
-    """What a policy's choices are done with."""
+    """Carries out the actions of a policy."""
 
     def retrieve(self, memory: Memory) -> Retrieval:
         """Evidence for the question, by one more retrieval."""
@@ -63,13 +63,13 @@ class Inquiry:
 
 
 def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -> Inquiry:
-    """Inquire into the question in hand until it ends; what fails ends it with a person.
+    """Work on the current question until it ends; a failure escalates it.
 
     Args:
         memory: Of a question that has not ended.
         policy: Chooses what to do.
-        means: Do it.
-        pick: Takes one action by the policy's probabilities.
+        means: Carries out the actions.
+        pick: Chooses an action by the policy's probabilities.
     """
     for _ in range(2 * policy.limits.retrievals + policy.limits.drafts + 1):  # the web once for each question asked
         try:
@@ -87,7 +87,7 @@ def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -
 
 
 def advance(memory: Memory, action: Action, means: Means, limits: Limits) -> Memory:
-    """Do one thing; what is not possible hands the question to a person.
+    """Do one action; an impossible action escalates the question.
 
     Raises:
         SupportAgentError: as the means.

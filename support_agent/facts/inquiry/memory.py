@@ -1,10 +1,10 @@
-"""The working memory of one case: what is known of its questions, as six parts (q, e, o, u, f, h) of one value.
+"""The working memory of one case: an immutable value of six parts (q, e, o, u, f, h).
 
-q the question in hand, e the evidence found for it, o the drafts written from it, u the evaluation of each draft, f
-what was wrong with the last one, h what has happened in the case. A memory never changes: each step makes a new one.
+q is the current question, e its evidence, o the drafts from this evidence, u the evaluation of each draft, f the
+feedback on the last draft, h the history of the case. Each step returns a new memory.
 
-Invariant: a step never loses evidence. What was found for a question stays in `evidence` until the question ends, then
-stands in `history`. Drafts are model text: they stay in this room and in the trace. Checked by
+Invariant: a step never loses evidence. The evidence for a question stays in `evidence` until the question ends, then in
+`history`. Drafts are model text: they stay in this room and in the trace. Checked by
 tests/unit/facts/inquiry/test_memory.py.
 Source: LLM-Augmenter (Peng et al. 2023, "Check Your Facts and Try Again"): working memory.
 """
@@ -29,7 +29,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 class Check(StrEnum):
-    """What can be wrong with a draft."""
+    """A check that a draft can fail."""
 
     EMPTY = "empty"
     LONG = "long"
@@ -38,17 +38,32 @@ class Check(StrEnum):
     ADDRESS = "address"
     NAME = "name"
     OVERLAP = "overlap"
-    """Its words are hardly those of the evidence: Knowledge-F1 below its threshold."""
+    """It shares too few words with the evidence: Knowledge-F1 below its threshold."""
     UNSUPPORTED = "unsupported"
-    """The model itself says that the evidence does not bear the draft out."""
+    """The model itself says that the evidence does not support the draft."""
     OFF_THE_QUESTION = "off_the_question"
     """The model itself says that the draft does not answer the question."""
     ONLY_WEB = "only_web"
-    """It stands in pages of others, not in the company's documents."""
+    """Only web pages support it, not the company's documents."""
+
+
+CHECK_WORDS = {
+    Check.EMPTY: "nothing is in it",
+    Check.LONG: "too long",
+    Check.NUMBER: "a number of no evidence",
+    Check.DATE: "a date of no evidence",
+    Check.ADDRESS: "an address of no evidence",
+    Check.NAME: "a name of no evidence",
+    Check.OVERLAP: "hardly a word of the evidence",
+    Check.UNSUPPORTED: "not supported by the evidence",
+    Check.OFF_THE_QUESTION: "beside the question",
+    Check.ONLY_WEB: "supported by the web only",
+}
+"""The failed checks, as people read them."""
 
 
 class Failure(Frozen):
-    """One failed check; `token` is what stood in no evidence, as it was read ("" where there is no such thing)."""
+    """One failed check; `token` is the normalised text that is in no evidence, or ""."""
 
     check: Check
     token: str = ""
@@ -58,7 +73,7 @@ class Utility(Frozen):
     """The evaluation of one draft: failed checks, the model's own doubts, and overlap with the evidence.
 
     `supported` and `answers` are probabilities of "yes", None where the model was not asked: because the outcome was
-    settled, or because that question is switched off. `knowledge_f1` is against the evidence's text.
+    certain, or because that question is switched off. `knowledge_f1` is against the evidence's text.
     """
 
     failures: tuple[Failure, ...] = ()
@@ -74,23 +89,23 @@ class Utility(Frozen):
 
     @property
     def score(self) -> float:
-        """0..1: that the evidence bears the draft out and that it answers, as asked; 0 where it is not sound."""
+        """0..1: the probability that the evidence supports the draft and that it answers; 0 if it is not sound."""
         asked = [grade for grade in (self.supported, self.answers) if grade is not None]
         return math.prod(asked) if self.is_sound else 0.0
 
     @property
     def is_off_the_question(self) -> bool:
-        """Whether what is wrong with the draft is that it does not answer, and not that it says too much."""
+        """Whether the draft failed because it does not answer, not because it says too much."""
         return any(failure.check in {Check.EMPTY, Check.OFF_THE_QUESTION} for failure in self.failures)
 
     @property
     def is_from_web_only(self) -> bool:
-        """Whether it stands in pages of others alone."""
+        """Whether only web pages support it."""
         return any(failure.check is Check.ONLY_WEB for failure in self.failures)
 
     @property
     def is_hallucination(self) -> bool:
-        """Whether it says what no evidence does."""
+        """Whether it says something that is in no evidence."""
         return not (self.is_sound or self.is_off_the_question or self.is_from_web_only)
 
 
@@ -102,7 +117,10 @@ class Ending(StrEnum):
 
 
 class Retrieved(Frozen):
-    """Evidence was retrieved, from the documents or the web: how many passages came, how many of them were new."""
+    """Evidence was retrieved from the documents or the web: the number of passages, and of new ones.
+
+    Stored as `looked`, the word of earlier versions.
+    """
 
     kind: Literal["looked"] = "looked"
     found: int = Field(ge=0)
@@ -118,8 +136,8 @@ class Drafted(Frozen):
     failed: int = Field(ge=0)
 
 
-class Settled(Frozen):
-    """A question ended: its words, how, and the evidence there was."""
+class Ended(Frozen):
+    """A question ended: its text, how it ended, and its evidence. Stored as `settled`, the word of earlier versions."""
 
     kind: Literal["settled"] = "settled"
     question: str
@@ -127,11 +145,11 @@ class Settled(Frozen):
     evidence: tuple[Evidence, ...]
 
 
-Fact = Annotated[Retrieved | Drafted | Settled, Field(discriminator="kind")]
+Fact = Annotated[Retrieved | Drafted | Ended, Field(discriminator="kind")]
 
 
 class Memory(Frozen):
-    """The state of one case: (q, e, o, u, f, h) in this order, and how the question in hand ended (None: it has not).
+    """The state of one case: (q, e, o, u, f, h) in this order, and how the current question ended (None: it has not).
 
     `utilities` has one entry for each judged draft, in the drafts' order; the last draft may still be unjudged.
     """
@@ -154,26 +172,26 @@ class Memory(Frozen):
         if len(set(places)) < len(places):
             raise ValueError("the same evidence stands twice")
         last = self.history[-1] if self.history else None
-        if self.ending is not None and not (isinstance(last, Settled) and last.ending is self.ending):
+        if self.ending is not None and not (isinstance(last, Ended) and last.ending is self.ending):
             raise ValueError(f"it {self.ending}, and the history does not end so")
         return self
 
     @property
     def retrievals(self) -> tuple[Retrieved, ...]:
-        """The retrievals from documents for the question in hand; those from the web do not count."""
+        """The retrievals from documents for the current question; those from the web do not count."""
         return tuple(fact for fact in self._of_this_question() if isinstance(fact, Retrieved) and not fact.is_web)
 
     @property
     def last_retrieval(self) -> Retrieved | None:
-        """The last retrieval for the question in hand, from wherever; None: there was none."""
+        """The last retrieval for the current question, from any source; None: there was none."""
         facts = reversed(self._of_this_question())
         return next((fact for fact in facts if isinstance(fact, Retrieved)), None)
 
     @property
     def earlier_questions(self) -> tuple[str, ...]:
-        """The case's questions that have ended, the last one first; without the question in hand."""
+        """The case's questions that have ended, the last one first; without the current question."""
         ended_before = self.history[:-1] if self.ending is not None else self.history
-        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, Settled))
+        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, Ended))
 
     @property
     def last_utility(self) -> Utility | None:
@@ -183,34 +201,34 @@ class Memory(Frozen):
     @property
     def is_retrieval_due(self) -> bool:
         """Whether no document is evidence, or none was retrieved since the last draft, or the beginning."""
-        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Settled)), None)
+        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Ended)), None)
         return not self.has_documents or not isinstance(last, Retrieved)
 
     @property
     def has_documents(self) -> bool:
-        """Whether a document is among the evidence: pages of others alone never make an answer."""
+        """Whether a document is among the evidence: web pages alone are never an answer."""
         return any(evidence.is_document for evidence in self.evidence)
 
-    def _of_this_question(self) -> Sequence[Retrieved | Drafted | Settled]:
-        """What has happened since the last question ended."""
+    def _of_this_question(self) -> Sequence[Retrieved | Drafted | Ended]:
+        """The history since the last question ended."""
         facts = self.history[:-1] if self.ending is not None else self.history
-        past = [index for index, fact in enumerate(facts) if isinstance(fact, Settled)]
+        past = [index for index, fact in enumerate(facts) if isinstance(fact, Ended)]
         return facts[past[-1] + 1 :] if past else facts
 
 
 def begin(case_id: str, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
-    """The memory of a new case; `evidence` is what is known before any retrieval."""
+    """The memory of a new case; `evidence` is known before any retrieval."""
     return Memory(case_id=case_id, question=question, evidence=_merged((), evidence))
 
 
 def recalled(memory: Memory, evidence: Iterable[Evidence]) -> Memory:
-    """With what the case knows already and what bears on its question, before any retrieval."""
+    """Add the relevant evidence that the case already has, before any retrieval."""
     _must_be_open(memory)
     return _changed(memory, evidence=_merged(memory.evidence, evidence))
 
 
 def with_evidence(memory: Memory, found: Iterable[Evidence], *, is_web: bool = False) -> Memory:
-    """After a retrieval: old evidence keeps its place, new comes behind it, and the better grade of two counts."""
+    """After a retrieval: new evidence follows the old, and the better of two grades counts."""
     found = tuple(found)
     _must_be_open(memory)
     evidence = _merged(memory.evidence, found)
@@ -247,16 +265,16 @@ def with_utility(memory: Memory, utility: Utility, feedback: Sequence[str]) -> M
 
 
 def ended(memory: Memory, ending: Ending) -> Memory:
-    """After the question was answered or handed to a person: the history says so, with the evidence."""
+    """After the question was answered or escalated: the history records it, with the evidence."""
     _must_be_open(memory)
-    settled = Settled(question=memory.question, ending=ending, evidence=memory.evidence)
-    return _changed(memory, history=(*memory.history, settled), ending=ending)
+    end = Ended(question=memory.question, ending=ending, evidence=memory.evidence)
+    return _changed(memory, history=(*memory.history, end), ending=ending)
 
 
 def with_question(memory: Memory, question: str) -> Memory:
     """The case's next question.
 
-    Evidence, drafts, utilities and feedback begin anew; the history stays.
+    Evidence, drafts, utilities and feedback start empty; the history stays.
 
     Raises:
         ValueError: the question before it has not ended.
@@ -270,14 +288,16 @@ def from_json(text: str | bytes) -> Memory:
     """Read a stored memory.
 
     Raises:
-        PermanentError: it is none, or of another format (code `memory`).
+        PermanentError: it is no memory, or has another format (code `memory`).
     """
     try:
         return Memory.model_validate_json(text)
     except ValidationError as error:
         detail = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in detail["loc"]) or "the text"
-        why = detail["msg"] if detail["type"] == "value_error" else detail["type"]  # others may repeat what is stored
+        why = (
+            detail["msg"] if detail["type"] == "value_error" else detail["type"]
+        )  # the messages of others may repeat stored text
         what = f"the stored memory cannot be read: {where}: {why}"
         raise PermanentError(f"{what}: let a person take the case", code="memory") from error
 
@@ -297,5 +317,5 @@ def _merged(known: Sequence[Evidence], found: Iterable[Evidence]) -> tuple[Evide
 
 
 def _changed(memory: Memory, **parts: object) -> Memory:
-    """A copy with other parts, checked as a new memory is."""
+    """A validated copy with other parts."""
     return Memory(**{**dict(memory), **parts})

@@ -1,9 +1,8 @@
-"""The boxes of the grading workflow, for one question: what retrieves, drafts and evaluates.
+"""The nodes of the grading workflow for one question: they retrieve, draft and evaluate.
 
 Every grade is a yes/no of the judge. A draft is written only to be graded: it shows whether the passages say enough,
-and is thrown away. A node that cannot change what comes out is left out: the router without a web search, a grade of a
-passage that has one, that of a draft with a number of its own, the answer grader after a hallucination, a search that
-was made before.
+and is then discarded. A node that cannot change the result is skipped: the router without a web search, the grader for
+a graded passage or for a draft with an invented number, the answer grader after a hallucination, a repeated search.
 
 Each visit is a row of the trace. Checked by tests/unit/facts/inquiry/test_workflow.py.
 """
@@ -30,10 +29,10 @@ from support_agent.facts.grading_words import (
 )
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.inquiry.loop import Retrieval
-from support_agent.facts.inquiry.memory import Check, Failure, Memory, Settled, Utility, recalled
+from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, Ended, Failure, Memory, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
-from support_agent.facts.material import AnyRange, Passage, Retriever, WebPassage, WebRetriever, distinct, named
+from support_agent.facts.material import AnyRange, Passage, Retriever, distinct, named
 from support_agent.facts.spending import Calls
 from support_agent.models.writer import Material
 from support_agent.tools.fact_trace import Evidence, ModelText, Node, SentenceRange, Step, Visit
@@ -42,19 +41,19 @@ DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0
 TEMPERATURE_STEP = 0.1
 MAX_QUESTION_CHARACTERS = 300
-"""Of a rewritten question: it is a search, not a letter."""
+"""Most characters of a rewritten question: it is a search query."""
 
 
 @dataclass
 class Nodes:
     """`facts.inquiry.loop.Means` for one question, and the record of what was done.
 
-    `question` is the customer's own; what is searched with is it, or its last rewriting.
+    `question` is the customer's; searches use it, or its last rewriting.
     """
 
     calls: Calls
     retriever: Retriever
-    web: WebRetriever | None
+    web: Retriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     read: Callable[[SentenceRange], Passage | None]
@@ -63,17 +62,17 @@ class Nodes:
     _asked: str = ""
     _tried: set[str] = field(default_factory=set)
     _searched: set[str] = field(default_factory=set)
-    """What the web was asked."""
+    """The queries sent to the web."""
     _is_index_asked: bool = False
     _repeats: int = 0
-    """Rewritten questions that were none: the next one is written warmer."""
+    """Failed rewritings: each raises the temperature of the next."""
     _passages: dict[SentenceRange, Passage] = field(default_factory=dict)
-    """All that was seen, as it was seen last."""
-    _pages: dict[SentenceRange, WebPassage] = field(default_factory=dict)
-    """What of it the web showed."""
+    """All passages seen, in their latest version."""
+    _pages: dict[SentenceRange, Passage] = field(default_factory=dict)
+    """The passages of web pages among them."""
     _grades: dict[SentenceRange, float] = field(default_factory=dict)
     _graded: dict[SentenceRange, str] = field(default_factory=dict)
-    """The text that the grade is of: a page of the web may say something else the next time."""
+    """The graded text: a web page may change between searches."""
     _node: Node = Node.RETRIEVER
     _cycle: int = 0
     _started_s: float = 0.0
@@ -83,17 +82,17 @@ class Nodes:
         self._tried.add(self._asked)
 
     def branch(self) -> Nodes:
-        """The same for another course of the question from here on; the calls and their budget are shared."""
+        """A copy for another course of the question; the calls and their budget are shared."""
         twin = copy(self)
         for name, value in vars(self).items():
             if isinstance(value, list | set | dict):
                 setattr(twin, name, value.copy())
         return twin
 
-    # The policy's turn, and what it does
+    # The policy's actions
 
     def choose(self, policy: Policy, memory: Memory) -> Action:
-        """The likeliest action; a choice that was weighed or paid for is a row of the trace."""
+        """The likeliest action; a choice that was weighed, or cost something, is a row of the trace."""
         self._begin(Node.POLICY, max(len(memory.retrievals), len(memory.drafts), 1) - 1)
         probabilities = policy.probabilities(memory)
         action, surely = likeliest(probabilities), max(probabilities)
@@ -102,7 +101,7 @@ class Nodes:
         return action
 
     def recall(self, memory: Memory) -> Memory:
-        """The memory with what the case knows already that bears on this question, graded anew."""
+        """The memory with the relevant evidence of earlier questions, graded for this one."""
         known = self._known(memory)
         if not known:
             return memory
@@ -110,7 +109,7 @@ class Nodes:
         return recalled(memory, self._relevant(known))
 
     def retrieve(self, memory: Memory) -> Retrieval:
-        """See `Means.retrieve`: by the published branching, by the evaluation of the last draft."""
+        """See `Means.retrieve`: branches as published, by the evaluation of the last draft."""
         cycle, last = len(memory.retrievals), memory.last_utility
         if memory.last_retrieval is None:
             is_web = not self._is_ours(cycle)
@@ -127,22 +126,22 @@ class Nodes:
         return Retrieval(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
-        """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""
+        """See `Means.write`: cooler after each hallucination; the model reads what was wrong with the draft before."""
         self._begin(Node.GENERATOR, max(len(memory.retrievals) - 1, len(memory.drafts)))
         hand = self._in_hand(memory)
         failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
         temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
-        is_told = self.settings.feedback and bool(memory.feedback)
-        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if is_told else DRAFT_ORDER
+        has_feedback = self.settings.feedback and bool(memory.feedback)
+        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if has_feedback else DRAFT_ORDER
         material = [*named(one.shown for one in hand.values()), (QUESTION, self.question)]
         text = self._write("draft", order, material, temperature, self.settings.draft_tokens)
-        draft = text.text.strip()[: LONGEST + 1]  # a longer one fails, and is not kept whole
+        draft = text.text.strip()[: LONGEST + 1]  # a longer one fails, so its end is not kept
         decided = "written" if draft else "nothing written"
         self._note(decided, temperature=temperature, passages=tuple(hand), model_text=text)
         return draft
 
     def evaluate(self, memory: Memory) -> Utility:
-        """See `Means.evaluate`; a draft that stands in pages of the web too is graded once more, on documents alone."""
+        """See `Means.evaluate`; a draft with web passages is graded a second time on documents alone."""
         hand, draft = self._in_hand(memory), memory.drafts[-1]
         utility = self._supported(hand, draft, "supported", "hallucination", memory)
         if utility.failures:
@@ -153,33 +152,33 @@ class Nodes:
         return self._in_documents(hand, utility, draft, memory)
 
     def evidence(self, memory: Memory, *, is_answered: bool) -> tuple[Evidence, ...]:
-        """What answers, from documents; else all that seemed relevant, for whoever gets the case. The best first."""
+        """The documents' evidence of an answer; else all relevant evidence, for the person. The best first."""
         hand = [place for place in self._in_hand(memory) if place.is_document]
         kept = hand if is_answered else [evidence.place for evidence in memory.evidence]
         return tuple(sorted(map(self._evidence, kept), key=lambda one: -one.certainty))
 
-    def pages(self, evidence: Iterable[Evidence]) -> tuple[WebPassage, ...]:
-        """What of the evidence stands in the web, as it was found last."""
+    def pages(self, evidence: Iterable[Evidence]) -> tuple[Passage, ...]:
+        """The web passages among the evidence, in their latest version."""
         return tuple(self._pages[one.place] for one in evidence if one.place in self._pages)
 
     def sentences(self, memory: Memory, chainer: EvidenceChainer) -> tuple[SentenceRange, ...]:
-        """The sentences of the documents in hand that bear the last draft out, one a range, in the documents' order.
+        """The sentences of the documents that support the last draft, one per range, in the documents' order.
 
         Raises:
-            SupportAgentError: of what the chainer asks.
+            SupportAgentError: raised by the chainer.
         """
         self._begin(Node.EVIDENCE, self._cycle_of(memory))
         documents = frozenset(pointer.source for pointer in self._in_hand(memory) if pointer.is_document)
         found = chainer.find(self.question, memory.drafts[-1], sources=documents)
         n_found = sum(step.pointer is not None for step in found.steps)
-        self._note(f"{n_found} of {len(found.steps)} steps borne out", passages=found.sentences, steps=found.steps)
+        self._note(f"{n_found} of {len(found.steps)} steps supported", passages=found.sentences, steps=found.steps)
         return found.sentences
 
     def stopped(self, decided: str) -> None:
-        """The end in the middle of a node."""
+        """Record that a node was interrupted."""
         self._note(decided)
 
-    # Looking
+    # Retrieval
 
     def _is_ours(self, cycle: int) -> bool:
         """Whether the index is asked first, and not the web."""
@@ -199,18 +198,18 @@ class Nodes:
         self._note(f"{len(found)} passages", passages=_places(found))
         return found
 
-    def _search_web(self, cycle: int) -> list[WebPassage]:
-        """Pages beside what is in hand; a web that fails costs nothing but itself."""
+    def _search_web(self, cycle: int) -> list[Passage]:
+        """Passages of web pages; a failing web search does not end the question."""
         self._begin(Node.WEB_SEARCH, cycle)
         self._searched.add(self._asked)
-        found: Sequence[WebPassage] = ()
+        found: Sequence[Passage] = ()
         decided = ""
         if self.web:
             try:
                 found = tuple(self.web.find(self._asked, self.settings.passages))
             except SupportAgentError as error:
                 decided = f"the search failed: {error.code}"
-            except Exception as error:  # a source's own defect costs nothing but itself, too
+            except Exception as error:  # a defect of a source does not end the question, either
                 decided = f"the search failed: {type(error).__name__}"
         pages = self._kept(passage for passage in found if not passage.is_document)
         self._pages |= {page.place: page for page in pages}
@@ -218,7 +217,7 @@ class Nodes:
         return pages
 
     def _rewrite(self, memory: Memory, cycle: int) -> bool:
-        """Whether there is something new to ask."""
+        """Rewrite the question; whether the result is new."""
         self._begin(Node.REWRITER, cycle)
         warmer = self._repeats + sum(utility.is_off_the_question for utility in memory.utilities)
         temperature = _stepped(REWRITE_TEMPERATURE, warmer * TEMPERATURE_STEP)
@@ -237,17 +236,17 @@ class Nodes:
         return is_new
 
     def _relevant(self, found: Iterable[Passage]) -> list[Evidence]:
-        """What helps; what was graded before for this question keeps its grade."""
+        """The relevant passages; a passage graded before for this question keeps its grade."""
         threshold = self.settings.threshold_document
         seen = {passage.place: passage for passage in found}
         self._passages |= seen
         kept = self._graded_in_turn(seen) if threshold > 0 else list(seen)
-        looked_at = [pointer for pointer in seen if threshold == 0 or pointer in self._graded]
+        judged = [pointer for pointer in seen if threshold == 0 or pointer in self._graded]
         self._note(
-            f"{len(kept)} of {len(looked_at)} relevant",
+            f"{len(kept)} of {len(judged)} relevant",
             threshold=threshold,
-            passages=tuple(looked_at),
-            passage_grades=tuple(self._grades[pointer] for pointer in looked_at if threshold > 0),
+            passages=tuple(judged),
+            passage_grades=tuple(self._grades[pointer] for pointer in judged if threshold > 0),
         )
         return list(map(self._evidence, kept))
 
@@ -255,7 +254,7 @@ class Nodes:
         return Evidence(**dict(place), grade=self._grades.get(place))
 
     def _graded_in_turn(self, seen: Mapping[SentenceRange, Passage]) -> list[SentenceRange]:
-        """What helps, until there is enough of it; a draft is written from all that does."""
+        """Grade passages until enough are relevant; for a draft, grade all."""
         kept: list[SentenceRange] = []
         enough = len(seen) if self.settings.writes_drafts else self.settings.enough_passages
         for pointer, passage in seen.items():
@@ -272,16 +271,16 @@ class Nodes:
             self._grades[pointer], self._graded[pointer] = grade.probability, text
 
     def _known(self, memory: Memory) -> list[Passage]:
-        """What earlier questions of the case found, the last first, as it stands today; as many as of a retrieval."""
-        settled = [fact for fact in reversed(memory.history) if isinstance(fact, Settled)]
-        pointers = dict.fromkeys(evidence.place for fact in settled for evidence in fact.evidence)
+        """Passages that the case's earlier questions found, as they read today, the latest first."""
+        ends = [fact for fact in reversed(memory.history) if isinstance(fact, Ended)]
+        pointers = dict.fromkeys(evidence.place for fact in ends for evidence in fact.evidence)
         read = (self.read(pointer) for pointer in pointers if pointer.is_document)
         return self._kept(passage for passage in read if passage is not None)
 
-    # Drafting and judging
+    # Drafts and grades
 
     def _in_hand(self, memory: Memory) -> dict[SentenceRange, Passage]:
-        """What a draft is written from: the best documents and the best pages; documents alone after a web draft."""
+        """The material of a draft: the best documents and the best pages; only documents after a web-only draft."""
         pointers = [evidence.place for evidence in sorted(memory.evidence, key=lambda evidence: -evidence.certainty)]
         documents = [pointer for pointer in pointers if pointer.is_document][: self.settings.passages]
         pages = [pointer for pointer in pointers if not pointer.is_document][: self.settings.passages]
@@ -295,7 +294,7 @@ class Nodes:
         self._begin(Node.HALLUCINATION_GRADER, self._cycle_of(memory))
         utility = supported(self.calls, self.question, draft, [one.shown for one in hand.values()], self._standard)
         if utility.failures or utility.supported is not None:
-            checks = ", ".join(dict.fromkeys(failure.check.value for failure in utility.failures))
+            checks = ", ".join(dict.fromkeys(CHECK_WORDS[failure.check] for failure in utility.failures))
             decided = f"{no}: {checks}" if checks else yes
             threshold = self._standard.supported
             self._note(decided, grade=utility.supported, threshold=threshold, passages=tuple(hand))
@@ -313,7 +312,7 @@ class Nodes:
     def _in_documents(
         self, hand: Mapping[SentenceRange, Passage], utility: Utility, draft: str, memory: Memory
     ) -> Utility:
-        """The same draft on the documents alone: a page could say that any document answers."""
+        """Grade the same draft on the documents alone: a page could claim that any document answers."""
         documents = {pointer: passage for pointer, passage in hand.items() if pointer.is_document}
         alone = self._supported(documents, draft, "supported by documents alone", "supported by the web only", memory)
         if not alone.failures:
@@ -337,7 +336,7 @@ class Nodes:
         return ModelText(kind=kind, text=draft.text, writer=self.calls.name, seed=seed)
 
     def _kept(self, passages: Iterable[AnyRange]) -> list[AnyRange]:
-        """The first ones, each once."""
+        """The first distinct passages, as many as the settings allow."""
         return distinct(passages)[: self.settings.passages]
 
     # The trace
@@ -361,7 +360,7 @@ class Nodes:
         model_text: ModelText | None = None,
         steps: tuple[Step, ...] = (),
     ) -> None:
-        """The row of the node at work, with all that was spent since the row before."""
+        """Add a row for the current node, with the cost since the last row."""
         visit = Visit(
             node=self._node,
             cycle=self._cycle,
@@ -383,5 +382,5 @@ def _places(passages: Iterable[Passage]) -> tuple[SentenceRange, ...]:
 
 
 def _stepped(temperature: float, step: float) -> float:
-    """One step on, without the dust of floating point; never below 0."""
+    """One step on, rounded; never below 0."""
     return max(round(temperature + step, 1), 0.0)

@@ -1,11 +1,11 @@
-"""What to do next about a question: retrieve evidence, write a draft, answer, or hand it to a person.
+"""Policies: they choose the next action for a question: retrieve, draft, answer or escalate.
 
-Three rules (always, self-ask, never) and one policy that is trained: a softmax over weighted features of the memory.
-Each says how likely it is to take each action; the program takes the likeliest.
+Three rules (always, self-ask, never), and a trained policy: a softmax over weighted features of the memory. Each gives
+a probability for every action; the program takes the likeliest.
 
-Invariant: an action that is not possible has probability 0, the others add up to 1, and a person is always possible. An
-answer needs a document as evidence and a draft of all of it that passed every check: no policy, however trained, gets
-around that. Checked by tests/unit/facts/inquiry/test_policy.py.
+Invariant: an impossible action has probability 0, the others add up to 1, and escalating is always possible. An answer
+needs a document as evidence and a draft from all evidence that passed every check; no policy can avoid that. Checked by
+tests/unit/facts/inquiry/test_policy.py.
 Source: LLM-Augmenter (Peng et al. 2023): policy, and its rules.
 """
 
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.inquiry.memory import Drafted, Ending, Memory, Retrieved, Settled
+from support_agent.facts.inquiry.memory import Drafted, Ended, Ending, Memory, Retrieved
 from support_agent.models.judge import Judge
 
 Floats = NDArray[np.float64]
 
 
 class Action(StrEnum):
-    """What a policy chooses among; the order is that of probabilities and weights."""
+    """The actions; their order is that of probabilities and weights."""
 
     ACQUIRE = "acquire"
     DRAFT = "draft"
@@ -55,30 +55,30 @@ FEATURES = (
     "knowledge_f1",
     "answered_before",
 )
-"""What `features` gives, in order; all within 0..1."""
+"""The names of the features, in order; all are within 0..1."""
 MANY = 8
-"""Evidence, or failed checks, from which on more make no difference."""
+"""Counts of evidence or failed checks above this make no difference."""
 SURE = 0.5
-"""A score or a share from which on something counts as likely."""
+"""From this score or share on, something counts as likely."""
 
 NEEDS_ASK = "Must the company's documents be looked into to answer this question?"
 
 
 class Limits(Frozen):
-    """How often, for one question, evidence is retrieved and a draft is written.
+    """Most retrievals and drafts for one question.
 
-    Without drafts evidence is enough.
+    With 0 drafts, evidence alone is enough for an answer.
     """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     retrievals: int = Field(default=3, ge=1, le=11, alias="looks")
-    """Kept as `looks` in recorded cases and in the files of trained policies."""
+    """Stored as `looks`, the word of earlier versions, in recorded cases and trained policies."""
     drafts: int = Field(default=3, ge=0, le=11)
 
 
 class Policy(Protocol):
-    """`name` is kept with what it decided."""
+    """Chooses actions; `name` is stored with its decisions."""
 
     @property
     def name(self) -> str: ...
@@ -87,7 +87,7 @@ class Policy(Protocol):
     def limits(self) -> Limits: ...
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """One for each of `ACTIONS`, adding up to 1; 0 for what is not possible."""
+        """One for each of `ACTIONS`, adding up to 1; 0 for impossible ones."""
         ...
 
 
@@ -101,11 +101,11 @@ def possible(memory: Memory, limits: Limits) -> tuple[bool, ...]:
 
 
 def is_unread(memory: Memory) -> bool:
-    """Whether evidence came that no draft was written from."""
+    """Whether there is evidence that no draft was written from."""
     for fact in reversed(memory.history):
         if isinstance(fact, Drafted):
             return False
-        if isinstance(fact, Settled):
+        if isinstance(fact, Ended):
             break
         if isinstance(fact, Retrieved) and fact.new:
             return True
@@ -118,16 +118,16 @@ def choice(policy: Policy, memory: Memory) -> Action:
 
 
 def likeliest(probabilities: Sequence[float]) -> Action:
-    """The likeliest of `ACTIONS`; of two as likely the one nearer to a person."""
+    """The likeliest of `ACTIONS`; of equally likely ones the more cautious."""
     best = max(range(len(ACTIONS)), key=lambda index: (probabilities[index], index))
     return ACTIONS[best]
 
 
 def features(memory: Memory, limits: Limits) -> Floats:
-    """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
+    """The features of a memory, shape (len(FEATURES),): counts and shares, no text."""
     utility, retrieval = memory.last_utility, memory.last_retrieval
     scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
-    endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
+    endings = [fact.ending for fact in memory.history if isinstance(fact, Ended)]
     row = (
         1.0,
         float(bool(scores)),
@@ -150,7 +150,7 @@ def features(memory: Memory, limits: Limits) -> Floats:
 
 
 def _lead(scores: Sequence[float]) -> float:
-    """How far the best is before the second, as a share of it, 0..1: scores say nothing across questions."""
+    """The lead of the best over the second, as a share of the best, 0..1: scores do not compare across questions."""
     if not scores or scores[0] <= 0:
         return 0.0
     second = max(scores[1], 0.0) if len(scores) > 1 else 0.0
@@ -158,12 +158,12 @@ def _lead(scores: Sequence[float]) -> float:
 
 
 class Rule:
-    """Answers where that is possible, else retrieves where that is wanted, else drafts, else hands over.
+    """Answers if possible, else retrieves if wanted, else drafts, else escalates.
 
     Args:
-        name: Is kept with what it decided.
-        limits: How often it may retrieve and draft.
-        is_wanted: Whether to retrieve; asked only where that is possible.
+        name: Stored with its decisions.
+        limits: Most retrievals and drafts.
+        is_wanted: Whether to retrieve; called only if that is possible.
     """
 
     def __init__(self, name: str, limits: Limits, is_wanted: Callable[[Memory], bool]) -> None:
@@ -192,7 +192,7 @@ def always(limits: Limits) -> Rule:
 
 
 def never(limits: Limits) -> Rule:
-    """Retrieves nothing: answers from what the case knows already, or hands over."""
+    """Retrieves nothing: answers from the case's evidence, or escalates."""
     return Rule("never", limits, lambda _: False)
 
 
@@ -207,17 +207,17 @@ def self_ask(judge: Judge, limits: Limits) -> Rule:
 
 
 class Softmax:
-    """A softmax over weighted features, among what is possible."""
+    """A softmax over weighted features, among the possible actions."""
 
     def __init__(self, weights: Floats, limits: Limits, name: str) -> None:
-        """Take the weights as they are.
+        """Use these weights.
 
         Args:
             weights: Shape (len(ACTIONS), len(FEATURES)).
-            limits: Those it was trained for.
-            name: Says which weights they are.
+            limits: The limits of its training.
+            name: Identifies the weights.
         Raises:
-            ValueError: another shape, or a weight that is no number.
+            ValueError: the shape is wrong, or a weight is not finite.
         """
         if weights.shape != (len(ACTIONS), len(FEATURES)) or not np.isfinite(weights).all():
             raise ValueError(f"weights of shape {weights.shape} are not {len(ACTIONS)} rows of {len(FEATURES)} numbers")

@@ -1,7 +1,7 @@
-"""The fact room, opened for one mail: its questions one after another, within one budget, on the memory of its case.
+"""The fact room for one mail: works on its questions in order, within one budget, with the memory of its case.
 
-Invariant: what leaves it is a `Finding`: positions in documents that may be found, grades and numbers, and pages of the
-web for the desk. Nobody outside is told who wrote the mail. A memory that cannot be read is begun anew. Checked by
+Invariant: it returns only a `Finding`: positions in allowed documents, grades and numbers, and web pages for the desk.
+No query to the web names the people of the mail. An unreadable memory is replaced by an empty one. Checked by
 tests/unit/facts/inquiry/test_room.py.
 """
 
@@ -27,9 +27,9 @@ from support_agent.tools.fact_room import Finding
 from support_agent.tools.fact_trace import DOCUMENT_SOURCE, SentenceRange
 
 MAX_FACTS = 200
-"""What a memory keeps of the history of its case: the last ones."""
+"""Most entries of a memory's history; the latest are kept."""
 MAX_CHARACTERS = 200_000
-"""Of a memory as it is kept; what keeps it takes a few more."""
+"""Most characters of a stored memory; the database takes a few more."""
 
 log = structlog.get_logger(__name__)
 Among = Callable[[AbstractSet[str]], Retriever]
@@ -40,9 +40,9 @@ class Rooms:
     """`tools.fact_room.FactRooms` on one workflow.
 
     Args:
-        workflow: What answers questions; its retriever and what it reads again are those of each of them.
-        among: The passages of these sources ("document:6") and no others.
-        linker: Knows what the documents tell apart.
+        workflow: Answers questions; each question gets its own retriever and reader of passages.
+        among: Returns a retriever limited to some sources ("document:6").
+        linker: Knows the entities that the documents distinguish.
         documents: The company's, by number.
     """
 
@@ -57,7 +57,7 @@ class Rooms:
         return Room(self, case_id, _read(case_id, memory), None if web is None else NamelessSearch(web, names))
 
     def retriever(self, allowed: AbstractSet[str], context: Sequence[str] = (), likely: int | None = None) -> Retriever:
-        """What finds passages of these sources, those of the likely document first.
+        """A retriever for these sources, the likely document first.
 
         Args:
             allowed: Names of the sources.
@@ -70,20 +70,20 @@ class Rooms:
         return Consolidator(ordered, self.linker, lambda sources: self.among(sources & allowed), context)
 
     def passage(self, place: SentenceRange, allowed: AbstractSet[int]) -> Passage | None:
-        """What stands at a place today; None: nothing, or what may not be found."""
+        """The present text at a place; None: there is none, or the document is not allowed."""
         document = self.documents.get(place.document or 0) if place.document in allowed else None
         if document is None or place.last >= len(document.sentences):
             return None
         sentences, start = document.sentences, place.first
         while start and sentences[start - 1].paragraph == sentences[place.first].paragraph:
-            start -= 1  # a row is read with its table's header
+            start -= 1  # a table row needs the header of its table
         texts = read_alone(sentences[start : place.last + 1])[place.first - start :]
         return Passage(**dict(place.place), heading=sentences[place.first].heading, text=" ".join(texts))
 
 
 @dataclass(frozen=True)
 class LikelyFirst:
-    """`Retriever` that fills all places but one with what `first` finds, and the rest with what `found` does."""
+    """`Retriever` that takes all places but one from `first`, and the rest from `found`."""
 
     first: Retriever
     found: Retriever
@@ -107,7 +107,7 @@ class Room:
 
     @property
     def memory(self) -> str | None:
-        """See `FactRoom.memory`; of a long case the oldest is forgotten."""
+        """See `FactRoom.memory`; a long case loses its oldest entries."""
         if self._memory is None:
             return None
         memory, text = self._memory, self._memory.model_dump_json()
@@ -137,7 +137,7 @@ class Room:
 
 
 def _read(case_id: str, memory: str | None) -> Memory | None:
-    """The stored memory of a case; a question that was cut off in it is over."""
+    """The stored memory of a case; a question that was interrupted in it has ended."""
     if memory is None:
         return None
     try:

@@ -1,10 +1,10 @@
-"""Evaluates a draft: overlap with what is known, rule checks, the model's own criticism, and feedback in words.
+"""Evaluates a draft: overlap with the evidence, rule checks, the model's own criticism, and feedback in words.
 
-A draft is model text and never leaves; what is made of it here is numbers, and sentences of the program's own. A
-number, a date or an address that stands in no evidence keeps an answer from going out, whatever the model thinks.
+A draft is model text and is never sent; its evaluation is numbers and fixed sentences. A number, a date or an address
+that is in no evidence prevents an answer, even if the model approves the draft.
 
-Invariant: feedback holds no word of the draft: only fixed sentences, with the wrong number or date in them, so that
-a page which speaks to the model through a draft is not carried on. Checked by tests/unit/facts/inquiry/test_utility.py.
+Invariant: feedback contains no word of the draft: only fixed sentences with the wrong number or date, so that a web
+page cannot address the model through a draft. Checked by tests/unit/facts/inquiry/test_utility.py.
 Source: LLM-Augmenter (Peng et al. 2023): utility functions, and feedback in words.
 """
 
@@ -28,7 +28,7 @@ _TO_SPACE = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 LONGEST = 4_000
-"""Characters of a draft that is evaluated; a longer one fails, whatever it says."""
+"""Most characters of a draft; a longer one fails."""
 
 _SENTENCES = {
     Check.EMPTY: "The draft was empty: answer the question in one or two sentences, from the evidence.",
@@ -45,11 +45,11 @@ _SENTENCES = {
     Check.ONLY_WEB: "The draft stands in pages of others only: say what the company's own documents say.",
 }
 MAX_FEEDBACK = 6
-"""Sentences of feedback at most: a small model reads no long list."""
+"""Most sentences of feedback: a small model ignores long lists."""
 
 
 class Standard(Frozen):
-    """How likely the model's yes must be, 0..1, for a draft to pass, and its Knowledge-F1; what is 0 is not asked."""
+    """The thresholds of a draft, 0..1: for the model's two yeses and for Knowledge-F1; 0 skips the check."""
 
     supported: float = Field(default=0.5, ge=0, le=1)
     answers: float = Field(default=0.5, ge=0, le=1)
@@ -57,7 +57,8 @@ class Standard(Frozen):
 
 
 def normalised(text: str) -> str:
-    """The text as the published scores read it: lower case, ASCII punctuation to spaces, no a/an/the, single spaces.
+    """The text normalised for the published scores: lower case, ASCII punctuation to spaces, no a/an/the, single
+    spaces.
 
     Source: the normalisation of ParlAI's F1, which the DSTC9 and DSTC11 evaluation scripts use too; unlike SQuAD's,
     punctuation becomes a space ("check-in" is two words).
@@ -66,10 +67,10 @@ def normalised(text: str) -> str:
 
 
 def knowledge_f1(answer: str, knowledge: str) -> float:
-    """How much of the knowledge is in the answer and of the answer in the knowledge: unigram F1, 0..1.
+    """Knowledge-F1 of an answer and the knowledge: unigram F1, 0..1.
 
-    A word counts as often as it stands in both; 0 where they share none, or one of them is empty. Several gold
-    sentences are given joined by a space.
+    A word counts as often as it is in both; 0 if they share none, or one of them is empty. Join several gold sentences
+    with a space.
     Source: Knowledge-F1 (Shuster et al. 2021, "Retrieval Augmentation Reduces Hallucination"), as in LLM-Augmenter.
     """
     said, known = Counter(normalised(answer).split()), Counter(normalised(knowledge).split())
@@ -81,14 +82,14 @@ def knowledge_f1(answer: str, knowledge: str) -> float:
 
 
 def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[Failure, ...]:
-    """What stands in the draft and in no evidence: dates, numbers, addresses and names, in this order, each once.
+    """Dates, numbers, addresses and names of the draft that are in no evidence, in this order, each once.
 
-    A number or date must stand in the evidence, a name may also stand in the question.
+    A name may also be in the question.
 
     Args:
         question: The customer's words.
         draft: The model's words.
-        evidence: The sentences it was written from, with their headings.
+        evidence: The sentences of its prompt, with their headings.
     """
     if not draft.strip():
         return (Failure(check=Check.EMPTY),)
@@ -105,16 +106,16 @@ def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[F
 
 
 def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
-    """Whether the draft says nothing but what the evidence says: by rules, then by the model's criticism of itself.
+    """Whether the evidence supports the whole draft: by rules, then by the model's own criticism.
 
-    The model is asked nothing that cannot change the outcome: not after a rule failed.
+    The model is not asked after a rule failed.
 
     Args:
         judge: The model, by its yes/no probabilities.
         question: The customer's words.
         draft: The model's words.
         evidence: The sentences it was written from.
-        standard: What it must reach.
+        standard: The thresholds.
     Raises:
         TransientError, PermanentError: as the judge.
     """
@@ -140,6 +141,6 @@ def answering(judge: Judge, question: str, draft: str, utility: Utility, standar
 
 
 def feedback_of(utility: Utility) -> tuple[str, ...]:
-    """What to do better, for the next draft's prompt: at most 6 fixed sentences, one a failed check."""
+    """Feedback for the next draft's prompt: at most 6 fixed sentences, one per failed check."""
     sentences = [_SENTENCES[failure.check].format(token=failure.token) for failure in utility.failures]
     return tuple(dict.fromkeys(sentences))[:MAX_FEEDBACK]

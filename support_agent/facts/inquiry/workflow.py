@@ -1,13 +1,13 @@
-"""Whether documents of the company answer a question, and which passages: retrieval that corrects itself by grades.
+"""Finds the passages of the company's documents that answer a question: retrieval that corrects itself by grades.
 
     router -> retriever | web search -> document grader -> draft -> hallucination grader -> answer grader -> answered
     nothing relevant: rewrite, retrieve.    hallucination: web search, a cooler draft.    no answer: a warmer rewrite.
 
-The policy says at each turn whether to retrieve more, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
-the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
+At each turn the policy chooses to retrieve, draft, answer or escalate (`facts.inquiry.loop`); the nodes of the figure
+(`facts.inquiry.nodes`) carry it out; the memory of the case records the result.
 
-Invariant: it ends, with `max_cycles` new retrievals and drafts at most, and begins no call whose tokens the mail's
-budget may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked by
+Invariant: it ends after at most `max_cycles` further retrievals and drafts, and begins no call that could exceed the
+mail's budget; every failure ends in "don't know"; only passages of documents can answer. Checked by
 tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
 
 Sources: figure 1 of the paper on advanced RAG for local models: adaptive, corrective and self-reflective RAG as one
@@ -29,7 +29,7 @@ from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import Limits, Policy, always
-from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
+from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
@@ -37,19 +37,19 @@ from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Findi
 from support_agent.tools.fact_trace import Cost, SentenceRange
 
 CASE = "-"
-"""The case of a question that belongs to none."""
+"""The case id of a question without a case."""
 
 PolicyFor = Callable[[Judge, Limits], Policy]
 Read = Callable[[SentenceRange], Passage | None]
 
 
 def retrieve_always(judge: Judge, limits: Limits) -> Policy:
-    """The published figure: evidence is retrieved before each draft."""
+    """The published policy: retrieve evidence before each draft."""
     return always(limits)
 
 
 def knows_nothing(pointer: SentenceRange) -> Passage | None:
-    """Reads no passage again: each question begins without what is known."""
+    """Read no earlier passage: each question starts without evidence."""
     return None
 
 
@@ -58,22 +58,22 @@ class Workflow:
     """The graph, ready for questions.
 
     Args:
-        judge: Reads the grades.
+        judge: Gives the grades.
         writer: Writes drafts and rewritten questions.
         retriever: Finds passages of the company's documents.
-        web: Finds passages in the web; None where that is off.
+        web: Finds passages in the web; None: off.
         settings: Thresholds and bounds.
         clock: Monotonic seconds.
-        policy: Makes the policy that chooses what is done next.
-        chaining: Makes what finds the sentences that bear a draft out; None: the passages are the evidence.
-        read: Reads the passage again that an earlier question of the case found; None: it is gone.
-        index_version: Names what is searched: the topics and the passages, and the graph of their documents.
+        policy: Creates the policy for a question.
+        chaining: Creates the chainer that finds the sentences supporting a draft; None: the passages are the evidence.
+        read: Reads a passage that an earlier question of the case found; None: it is gone.
+        index_version: Identifies the indexed topics and passages, and the graph of their documents.
     """
 
     judge: Judge
     writer: Writer
     retriever: Retriever
-    web: WebRetriever | None
+    web: Retriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     policy: PolicyFor = retrieve_always
@@ -86,13 +86,13 @@ class Workflow:
         return self.retrieve(begin(CASE, question), budget)[0]
 
     def retrieve(self, memory: Memory, budget: Budget) -> tuple[Finding, Memory]:
-        """Find evidence for the question in hand. Never raises for what the model, the index or the web does.
+        """Find evidence for the current question. Failures of the model, the index or the web raise nothing.
 
         Args:
             memory: Of a question that has not ended, in the customer's own words.
-            budget: The mail's; what is spent is taken off.
+            budget: The mail's; the cost is subtracted.
         Returns:
-            What was found, and the memory with the question ended.
+            The finding, and the memory with the question ended.
         """
         nodes = self.nodes(memory, budget)
         inquiry = self._inquire(memory, nodes)
@@ -102,7 +102,7 @@ class Workflow:
         return self._finding(inquiry, nodes, sentences), inquiry.memory
 
     def nodes(self, memory: Memory, budget: Budget) -> Nodes:
-        """What the question in hand is answered with."""
+        """The nodes for the current question."""
         return Nodes(
             calls=Calls(self.judge, self.writer, budget),
             retriever=self.retriever,
@@ -121,7 +121,7 @@ class Workflow:
         return inquire(memory, self.policy(nodes.calls, self.limits), nodes, nodes.choose)
 
     def _sentences(self, memory: Memory, nodes: Nodes) -> tuple[SentenceRange, ...]:
-        """What of the evidence bears the draft out; none where that cannot be found out: the passages stand for it."""
+        """The sentences that support the draft; if there are none, the passages are the evidence."""
         if self.chaining is None or memory.ending is not Ending.ANSWERED or not memory.drafts:
             return ()
         try:
@@ -131,7 +131,7 @@ class Workflow:
             return ()
 
     def entity_graph(self, found: Finding) -> EntityGraph:
-        """The entities of a draft's steps and what surrounds them in the documents of the evidence, for people."""
+        """The entities of a draft's steps and their surroundings in the documents of the evidence, for people."""
         steps = next((visit.steps for visit in reversed(found.trace) if visit.steps), ())
         if self.chaining is None or not steps:
             return EntityGraph()
@@ -140,7 +140,7 @@ class Workflow:
 
     @property
     def limits(self) -> Limits:
-        """How often evidence is retrieved and a draft written, by the settings."""
+        """Most retrievals and drafts, by the settings."""
         most = self.settings.max_cycles + 1
         return Limits(retrievals=most, drafts=most if self.settings.writes_drafts else 0)
 
@@ -165,8 +165,8 @@ class Workflow:
         )
 
 
-def _found_page(passage: WebPassage) -> FoundPage:
-    """A passage of the web as the desk is shown it: in one line."""
+def _found_page(passage: Passage) -> FoundPage:
+    """A web passage for the desk, in one line."""
     text = collapse(passage.text)[:MAX_PAGE_CHARACTERS]
     return FoundPage(address=passage.source, heading=passage.heading, text=text, found_by=passage.found_by)
 
@@ -176,7 +176,7 @@ def _decided(error: SupportAgentError) -> str:
 
 
 def _reason(inquiry: Inquiry) -> FindingReason:
-    """Why it ended, by what is in the memory."""
+    """The reason of the ending, from the memory."""
     memory, last = inquiry.memory, inquiry.memory.last_utility
     if inquiry.error is not None:
         return FindingReason.BUDGET if isinstance(inquiry.error, NoRoom) else FindingReason.FAILED

@@ -1,1 +1,1 @@
-"""How the policy is learned: recorded cases, training, and its weights in a file."""
+"""Learning the policy: recorded cases, training, and its weights in a file."""

@@ -1,6 +1,6 @@
 """The policy that the settings name: one of the rules, or trained weights from a file.
 
-Invariant: whatever is set, a policy comes out or the program stops at its start. Checked by
+Invariant: any setting gives a policy, or the program stops at its start. Checked by
 tests/unit/facts/learning/test_configured_policy.py.
 """
 
@@ -16,10 +16,10 @@ from support_agent.facts.learning.policy_weights import load
 
 
 def policy_for(settings: FactSettings) -> PolicyFor:
-    """What makes the configured policy for a question, of its judge and its limits.
+    """A function that creates the configured policy from a question's judge and limits.
 
-    A trained one retrieves and drafts at most as often as it was trained for, and as is set: what its file says neither
-    lifts a limit nor takes the graded draft away that an answer needs.
+    A trained policy has the lower of its own and the configured limits; its file can neither raise a limit nor remove
+    the graded draft that an answer needs.
 
     Raises:
         ConfigError: the file of a trained policy is missing, was changed, or is for another version of the program.
@@ -41,7 +41,7 @@ def policy_for(settings: FactSettings) -> PolicyFor:
 
 
 def within(limits: Limits, own: Limits) -> Limits:
-    """The narrower limits of the two; drafts are written where they are set to be, whatever the policy's own say."""
+    """The lower limits of the two; if drafts are configured, at least one is written."""
     return Limits(
         retrievals=min(limits.retrievals, own.retrievals), drafts=min(limits.drafts, own.drafts or limits.drafts)
     )

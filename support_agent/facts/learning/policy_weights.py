@@ -1,8 +1,8 @@
-"""The weights of a trained policy as a file: JSON, named by the sha256 of what is in it.
+"""The weights of a trained policy as a JSON file, named by the sha256 of its content.
 
-A file says which actions, features and limits its numbers are for, and how they were made; one that was made for others
-is refused, because its numbers would mean something else. Nothing is unpickled.
-Invariant: what is loaded is what was saved, byte by byte. Checked by tests/unit/facts/learning/test_policy_weights.py.
+A file names the actions, features and limits of its numbers, and how they were trained; a file for others is refused,
+because its numbers would mean something else. Nothing is unpickled.
+Invariant: loading returns exactly what was saved. Checked by tests/unit/facts/learning/test_policy_weights.py.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TRAIN_AGAIN = "train the policy again"
 class PolicyWeights(Frozen):
     """A trained policy: `values` has a row for each action, with a number for each feature.
 
-    `episodes`, `seed` and `people` (escalated cases learned from) say how it was made; `made_with` the library that
-    drew the random numbers, which may draw others in its next version.
+    `episodes`, `seed` and `people` (escalated cases) describe the training; `made_with` is the library of the random
+    numbers, whose next version may draw others.
     """
 
     format: Literal[1] = 1
@@ -45,7 +45,7 @@ class PolicyWeights(Frozen):
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
-        """One writing for one policy."""
+        """The canonical JSON of a policy."""
         return self.model_dump_json(indent=1) + "\n"
 
     def policy(self) -> Softmax:
@@ -69,7 +69,7 @@ def weights_of(values: Floats, *, limits: Limits, episodes: int, seed: int, peop
 
 
 def save(weights: PolicyWeights, folder: Path) -> Path:
-    """Write the weights to `policy-<sha256>.json` in the folder, whole or not at all; returns the file.
+    """Write the weights atomically to `policy-<sha256>.json` in the folder; returns the file.
 
     Raises:
         ConfigError: the folder cannot be written to.
@@ -89,7 +89,7 @@ def load(path: Path) -> PolicyWeights:
     """Read weights that `save` wrote.
 
     Raises:
-        ConfigError: there is no such file, it is none, it was changed, or it is for other actions or features.
+        ConfigError: the file is missing, invalid, changed, or for other actions or features.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,10 +1,9 @@
-"""Recorded cases: what each path of actions came to where the real room answered a real question, to learn from.
+"""Recorded cases for training: the results of each path of actions of the real room on a real question.
 
-A case is a tree: after each path of retrievals and drafts the memory, what the last action took, and whether an answer
-would help from there. Any policy is played on it without a model, for the same actions gave the same when it was
-recorded.
+A case is a tree: for each path of retrievals and drafts it has the memory, the cost of the last action, and whether an
+answer would be right. Any policy can be played on it without a model.
 
-Invariant: what is played is what was recorded: an action that failed then ends with a person. Checked by
+Invariant: playing gives the recorded results; an action that failed during recording escalates. Checked by
 tests/unit/facts/learning/test_recorded.py.
 Source: LLM-Augmenter (Peng et al. 2023), policy learning; here on recorded cases in place of a user simulator.
 """
@@ -35,33 +34,33 @@ PolicyOf = Callable[[Judge], Policy]
 
 
 class Outcome(StrEnum):
-    """What came of a question."""
+    """The outcome of a question."""
 
     HELPED = "helped"
     MISLED = "misled"
-    HANDED_OVER = "handed_over"
-    """To a person, and no document answers it."""
+    ESCALATED = "escalated"
+    """Escalated, and no document answers it."""
     MADE_TO_WAIT = "made_to_wait"
-    """To a person, though a document answers it."""
+    """Escalated, though a document answers it."""
 
 
 REWARDS: Mapping[Outcome, float] = {
     Outcome.HELPED: 1.0,
     Outcome.MISLED: -2.0,
-    Outcome.HANDED_OVER: 0.3,
+    Outcome.ESCALATED: 0.3,
     Outcome.MADE_TO_WAIT: -0.3,
 }
 """A wrong answer is worse than none."""
 SECOND = -0.005
-"""The reward of a second that an action took: a retrieval of three seconds costs what the draft of ten costs thrice."""
+"""Reward per second of an action."""
 NORMAL_95 = 1.96
 FEWEST = 2
-"""Cases that a margin can be told of."""
+"""Least number of cases for a margin."""
 RECORD = "record it again with `support-agent facts record`"
 
 
 class State(Frozen):
-    """Where a path of actions led; `helps`: an answer from there would be right. Cost is that of its last action."""
+    """The state after a path of actions; `helps`: an answer would be right. The cost is that of the last action."""
 
     path: Path_
     memory: Memory
@@ -71,9 +70,9 @@ class State(Frozen):
 
 
 class RecordedCase(Frozen):
-    """One question with all its states; a `Judge` that says again what the model said.
+    """One question with all its states; a `Judge` that repeats the recorded grades.
 
-    `is_answerable`: some document answers it. `opinions`: the model's yes by the last text that it was shown.
+    `is_answerable`: some document answers it. `opinions`: the model's yes, by the last text of its prompt.
     """
 
     key: str = Field(min_length=1)
@@ -91,7 +90,7 @@ class RecordedCase(Frozen):
 
     @property
     def question(self) -> str:
-        """What was asked."""
+        """The question."""
         return self.states[0].memory.question
 
     @cached_property
@@ -100,10 +99,10 @@ class RecordedCase(Frozen):
         return {state.path: state for state in self.states}
 
     def outcome(self, state: State, action: Action) -> Outcome:
-        """What ending the question there comes to."""
+        """The outcome of ending the question in this state."""
         if action is Action.ANSWER:
             return Outcome.HELPED if state.helps else Outcome.MISLED
-        return Outcome.MADE_TO_WAIT if self.is_answerable else Outcome.HANDED_OVER
+        return Outcome.MADE_TO_WAIT if self.is_answerable else Outcome.ESCALATED
 
     def yes(self, question: str, material: Material) -> Grade:
         """See `Judge.yes`.
@@ -119,7 +118,7 @@ class RecordedCase(Frozen):
 
 
 class Step(NamedTuple):
-    """One action: the memory it was chosen on, and its reward, that of the question's outcome included."""
+    """One action: the memory before it, and its reward, including that of the question's outcome."""
 
     memory: Memory
     action: Action
@@ -127,7 +126,7 @@ class Step(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """One question from its beginning to its end; the rewards of its steps add up to `total`."""
+    """One question from start to end; the rewards of its steps add up to `total`."""
 
     steps: tuple[Step, ...]
     outcome: Outcome
@@ -139,13 +138,13 @@ class Episode(NamedTuple):
 
 
 def returns(episode: Episode) -> tuple[float, ...]:
-    """What came of each step: its reward and all after it, undiscounted; the first is the episode's total."""
+    """The return of each step: its reward and all later ones, undiscounted; the first is the episode's total."""
     rewards = np.array([step.reward for step in episode.steps])
     return tuple(float(value) for value in rewards[::-1].cumsum()[::-1])
 
 
 class Measured(Frozen):
-    """How a policy did on some questions: mean reward and its 95% margin, shares of outcomes, and means of the cost."""
+    """The results of a policy: mean reward with its 95% margin, shares of outcomes, and mean costs."""
 
     policy: str
     questions: int
@@ -158,7 +157,7 @@ class Measured(Frozen):
 
 
 def play(case: RecordedCase, policy: Policy, pick: Pick = choice) -> Episode:
-    """One question to its end. Each action makes the path longer, so it ends."""
+    """Play one question to its end; it ends because each action makes the path longer."""
     steps: list[Step] = []
     path: Path_ = ()
     seconds = 0.0
@@ -166,7 +165,7 @@ def play(case: RecordedCase, policy: Policy, pick: Pick = choice) -> Episode:
         state = case.by_path[path]
         action = pick(policy, state.memory)
         after = case.by_path.get((*path, action))
-        if after is None:  # it ends here: by the policy, or by what failed or is not possible
+        if after is None:  # it ends here: the policy ended it, or the action failed or is impossible
             is_answer = action is Action.ANSWER and possible(state.memory, case.limits)[ACTIONS.index(action)]
             outcome = case.outcome(state, Action.ANSWER if is_answer else Action.ESCALATE)
             steps.append(Step(state.memory, action, REWARDS[outcome]))
@@ -176,12 +175,12 @@ def play(case: RecordedCase, policy: Policy, pick: Pick = choice) -> Episode:
 
 
 def measure(name: str, policy_for: PolicyOf, cases: Sequence[RecordedCase], pick: Pick = choice) -> Measured:
-    """How a policy does on recorded cases, 2 or more.
+    """Measure a policy on recorded cases, 2 or more.
 
     Args:
-        name: For the table.
-        policy_for: Makes the policy that decides, with the model's recorded opinions to ask.
-        cases: What is asked.
+        name: Its name in the table.
+        policy_for: Creates the policy; its judge has the model's recorded opinions.
+        cases: The questions.
         pick: As in `inquire`.
     """
     episodes = [play(case, policy_for(case), pick) for case in cases]
@@ -202,10 +201,10 @@ def measure(name: str, policy_for: PolicyOf, cases: Sequence[RecordedCase], pick
 def apart(
     learned: Sequence[RecordedCase], reported: Sequence[RecordedCase]
 ) -> tuple[Sequence[RecordedCase], Sequence[RecordedCase]]:
-    """Both, where they may be compared.
+    """Both lists, if they may be compared.
 
     Raises:
-        ConfigError: one has too few, a case is in both, or the limits differ.
+        ConfigError: one has too few cases, a case is in both, or the limits differ.
     """
     if not learned or len(reported) < FEWEST:
         raise ConfigError(f"{len(learned)} cases to learn from and {len(reported)} to report: record more of them")
@@ -217,10 +216,10 @@ def apart(
 
 
 def read_cases(path: Path) -> tuple[RecordedCase, ...]:
-    """The cases of a file, one a line; what follows the last line end was cut off and is left out.
+    """The cases of a file, one per line; an incomplete last line is ignored.
 
     Raises:
-        ConfigError: the file is not there, a line is no case, or cases are of different limits.
+        ConfigError: the file is missing, a line is no case, or cases have different limits.
     """
     try:
         *lines, _ = path.read_text(encoding="utf-8").split("\n")

@@ -1,7 +1,7 @@
-"""Records what each path of actions comes to on a real question, with the real model: what a policy is trained on.
+"""Records the result of each path of actions on a real question with the real model, for training.
 
-Invariant: a question that stands in the file is not asked again, and what is written is whole lines, so that a
-recording that was stopped goes on where it was. Checked by tests/unit/facts/learning/test_recording.py.
+Invariant: only whole lines are written, and a recorded question is not asked again, so an interrupted recording can
+continue. Checked by tests/unit/facts/learning/test_recording.py.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from support_agent.models.writer import Material
 log = structlog.get_logger(__name__)
 
 BEGINNING = b'{"key":'
-"""Of a case as it is written: what ends a file without it, or a part of it, is no case that was cut off."""
+"""The start of a written case; an unfinished end of a file without it is no interrupted case."""
 MOST_CYCLES = 2
-"""With more of them one question has hundreds of paths."""
+"""Upper limit: with more, one question has hundreds of paths."""
 TOKENS = 1_000_000
-"""Of all paths of one question; what one path takes is bounded by its actions."""
+"""Most tokens for all paths of one question; each path is bounded by its actions."""
 
 
 class Asking(Frozen):
-    """A question and the headings that answer it, by document; no heading: the whole document. Empty: none answers."""
+    """A question and the headings that answer it, by document; no heading: the whole document. Empty: no answer."""
 
     key: str
     question: str
@@ -45,7 +45,7 @@ class Asking(Frozen):
 
 
 class _Opinions:
-    """A `Judge` that keeps what the model says, by the last text of what it was shown."""
+    """A `Judge` that records the model's grades, by the last text of the prompt."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -66,19 +66,19 @@ def record(
     cases: int,
     seed: int,
 ) -> int:
-    """Append cases to a file, until it has so many; what the model cannot be asked about is left out.
+    """Append cases to a file up to a number; questions that the model cannot take are skipped.
 
     Args:
-        path: One JSON object a line; it need not be there.
-        asked: Questions with keys of their own.
-        workflow: Answers each question as one of a mail's.
-        documents: What is found, by number.
-        cases: How many cases the file is to have; fewer where fewer are asked.
-        seed: Of their order.
+        path: A file with one JSON object per line, or a new one.
+        asked: Questions with unique keys.
+        workflow: Answers each question.
+        documents: The documents, by number.
+        cases: The number of cases to reach; fewer if there are fewer questions.
+        seed: Seed of their order.
     Returns:
-        How many the file has now.
+        The number of cases in the file.
     Raises:
-        ConfigError: the file holds something else, or cases of other limits, or cannot be written.
+        ConfigError: the file has other content or cases of other limits, or cannot be written.
     """
     earlier = _earlier(path) if path.exists() else ()
     if earlier and earlier[0].limits != workflow.limits:
@@ -89,7 +89,7 @@ def record(
     for one in [one for one in ordered[:cases] if one.key not in done]:
         try:
             line = recorded(one, workflow, documents).model_dump_json()
-        except PermanentError as error:  # the model cannot be asked about it, today or ever
+        except PermanentError as error:  # the model can never take this question
             log.warning("case_not_recorded", key=one.key, code=error.code)
             continue
         with _written(path), path.open("a", encoding="utf-8") as file:
@@ -99,10 +99,10 @@ def record(
 
 
 def _earlier(path: Path) -> tuple[RecordedCase, ...]:
-    """The cases of a file, from which a last line that a death cut off is taken; a file of something else stays.
+    """The cases of a file; an incomplete last line is removed from it. A file with other content is not changed.
 
     Raises:
-        ConfigError: it is something else, or cannot be written.
+        ConfigError: the file has other content, or cannot be written.
     """
     cases = read_cases(path)
     with _written(path), path.open("rb+") as file:
@@ -115,7 +115,7 @@ def _earlier(path: Path) -> tuple[RecordedCase, ...]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """What fails here is the file's fault, and said so."""
+    """Report errors of the file as ConfigError."""
     try:
         yield
     except OSError as error:
@@ -123,10 +123,10 @@ def _written(path: Path) -> Iterator[None]:
 
 
 def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Document]) -> RecordedCase:
-    """All paths of one question, within the workflow's limits; a path on which something fails ends before it.
+    """All paths of one question, within the workflow's limits; a path ends before an action that fails.
 
     Raises:
-        ConfigError: the limits leave too many paths.
+        ConfigError: the limits allow too many paths.
     """
     limits = workflow.limits
     if workflow.settings.max_cycles > MOST_CYCLES:
@@ -159,7 +159,7 @@ def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Documen
 
 
 def _helps(asking: Asking, nodes: Nodes, memory: Memory, documents: Mapping[int, Document]) -> bool:
-    """Whether the surest document of the evidence answers, and a section of it that does is among the evidence."""
+    """Whether the best document of the evidence answers, with an answering section among the evidence."""
     found = nodes.evidence(memory, is_answered=True)
     number = found[0].document if found else None
     if number is None or number not in asking.answers:

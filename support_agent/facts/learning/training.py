@@ -1,9 +1,9 @@
-"""Trains the softmax policy: from the rules, then on recorded cases, then from what people did.
+"""Trains the softmax policy: from a rule, then on recorded cases, then from human feedback.
 
-1. Imitation: the weights that make a rule's actions likeliest on what that rule meets.
-2. REINFORCE: recorded cases are played with the policy's own probabilities; what came of an action, less what other
-   plays of the same case came to, moves its probability.
-3. People: where a person took over, what they did says what the policy should have done.
+1. Imitation: fit the weights to the actions of a rule in the states that the rule reaches.
+2. REINFORCE: play recorded cases with the policy's own probabilities; the return of an action, minus the mean return
+   of the case's other plays, changes its probability.
+3. People: for an escalated case, the person's action shows what the policy should have done.
 
 Invariant: the same episodes, seed and cases give the same weights. Checked by
 tests/unit/facts/learning/test_training.py.
@@ -39,37 +39,37 @@ from support_agent.facts.learning.recorded import Episode, RecordedCase, play, r
 
 
 class ReviewOutcome(StrEnum):
-    """What a person did with an escalated question."""
+    """A person's handling of an escalated question."""
 
     SENT_EVIDENCE = "sent_evidence"
-    """Answered with what the evidence pointed to: nobody was needed."""
+    """Answered with the evidence: no person was needed."""
     SENT_OTHER = "sent_other"
-    """Answered with a document that the evidence had not found."""
+    """Answered with a document that is not in the evidence."""
     WROTE = "wrote"
-    """Wrote an answer of their own: a person was needed."""
+    """Wrote another answer: a person was needed."""
 
 
 class EscalatedCase(Frozen):
-    """A memory as it was when its question was handed over, and what the person did."""
+    """A memory at the time of the escalation, and what the person did."""
 
     memory: Memory
-    """Of a question that has not ended; see `handed_over`."""
+    """The memory of a question that has not ended; see `before_escalation`."""
     outcome: ReviewOutcome
 
 
 class Course(Frozen):
-    """How training goes."""
+    """The parameters of training."""
 
     imitation_steps: int = Field(default=20, ge=0)
-    """Few, so that training begins as the rule does and still draws what the rule would not do."""
+    """Few steps: training starts close to the rule, but still tries other actions."""
     imitation_rate: float = 0.2
     tries: int = Field(default=4, ge=2)
-    """Plays of one case; each is compared with the others, so that a hard question is nobody's fault."""
+    """Plays per case; each is compared with the others, so that hard questions do not count against an action."""
     batch: int = Field(default=20, ge=1)
-    """Cases between two changes of the weights."""
+    """Cases per change of the weights."""
     rate: float = 2.0
     entropy: float = 0.1
-    """Weight of staying undecided, so that training does not settle too early."""
+    """Weight of the entropy, so that training does not converge too early."""
     people_steps: int = Field(default=50, ge=0)
     people_rate: float = 0.1
 
@@ -82,13 +82,13 @@ def trained(
     course: Course | None = None,
     escalated: Sequence[EscalatedCase] = (),
 ) -> Iterator[PolicyWeights]:
-    """Train a policy: its weights after imitation and after each batch, the last ones taught by people as well.
+    """Train a policy: its weights after imitation and after each batch; the last ones include human feedback.
 
     Args:
         cases: 1 or more, of the same limits.
         episodes: Plays after imitation, 0 or more.
-        seed: Of everything that is drawn, 0 or more.
-        course: How training goes.
+        seed: Seed of all random numbers, 0 or more.
+        course: The parameters.
         escalated: What people did, the oldest first.
     """
     course, limits = course or Course(), cases[0].limits
@@ -105,7 +105,7 @@ def trained(
 
 
 def imitated(rule: Policy, cases: Sequence[RecordedCase], course: Course) -> Floats:
-    """Weights, of shape (actions, features), that do what the rule does, where features allow it."""
+    """Weights, shape (actions, features), that imitate the rule as far as the features allow."""
     steps = [step for case in cases for step in play(case, rule).steps]
     shown = [(step.memory, step.action) for step in steps]
     start = np.zeros((len(ACTIONS), len(FEATURES)))
@@ -115,7 +115,7 @@ def imitated(rule: Policy, cases: Sequence[RecordedCase], course: Course) -> Flo
 def reinforced(
     weights: Floats, cases: Sequence[RecordedCase], episodes: int, seed: int, course: Course
 ) -> Iterator[tuple[int, Floats]]:
-    """How many plays there were, and the weights, after each batch."""
+    """The number of plays and the weights after each batch."""
     drawn = np.random.default_rng([seed, 1])
 
     def pick(policy: Policy, memory: Memory) -> Action:
@@ -132,13 +132,13 @@ def reinforced(
 
 
 def taught(weights: Floats, escalated: Sequence[EscalatedCase], limits: Limits, course: Course) -> Floats:
-    """The weights after learning from people: more likely what they showed, as far as it was possible."""
+    """The weights after learning from people: their actions become likelier, if they were possible."""
     shown = [(case.memory, _shown(case, limits)) for case in escalated]
     return _fitted(weights, shown, limits, course.people_steps, course.people_rate) if shown else weights
 
 
 def _fitted(weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: Limits, steps: int, rate: float) -> Floats:
-    """The weights after so many steps towards these actions."""
+    """The weights after some gradient steps towards these actions."""
     rows = np.array([features(memory, limits) for memory, _ in shown])
     open_ = np.array([possible(memory, limits) for memory, _ in shown])
     done = np.array([[action is each for each in ACTIONS] for _, action in shown], dtype=np.float64)
@@ -147,10 +147,10 @@ def _fitted(weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: Lim
     return weights
 
 
-def handed_over(memory: Memory) -> Memory | None:
-    """The memory as it was when the policy handed its question over; None: it did not.
+def before_escalation(memory: Memory) -> Memory | None:
+    """The memory before the policy escalated its question; None: it did not escalate.
 
-    An ended question is, to `features` and `possible`, like one that nothing was written on.
+    For `features` and `possible`, an ended question looks like one without drafts.
     """
     if memory.ending is not Ending.ESCALATED:
         return None
@@ -158,15 +158,15 @@ def handed_over(memory: Memory) -> Memory | None:
 
 
 def sampled(policy: Policy, memory: Memory, drawn: Generator) -> Action:
-    """An action by the policy's probabilities."""
+    """Draw an action by the policy's probabilities."""
     sums = np.cumsum(policy.probabilities(memory))
     index = int(np.searchsorted(sums, drawn.random() * sums[-1], side="right"))
     return ACTIONS[min(index, len(ACTIONS) - 1)]
 
 
 def _gradient(plays: Sequence[Episode], policy: Softmax, course: Course) -> Floats:
-    """Each action's log-probability, by how much more came of it than of the case's other plays on average, and a
-    little for staying undecided.
+    """The gradient: each action's log-probability times its advantage over the case's other plays, plus a small entropy
+    term.
     """
     gradient = np.zeros_like(policy.weights)
     whole = sum(one.total for one in plays)
@@ -183,7 +183,7 @@ def _gradient(plays: Sequence[Episode], policy: Softmax, course: Course) -> Floa
 
 
 def _shown(case: EscalatedCase, limits: Limits) -> Action:
-    """What the policy should have done where it gave up; giving up, where that was not possible."""
+    """The action that the policy should have taken in place of escalating; escalating, if that was impossible."""
     may_retrieve, may_draft, may_answer, _ = possible(case.memory, limits)
     match case.outcome:
         case ReviewOutcome.SENT_EVIDENCE if may_answer:

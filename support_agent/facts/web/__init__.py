@@ -1,1 +1,1 @@
-"""The merged search: what the web, or the company's own site, says about a question; for the inside alone."""
+"""The merged search: pages of the web and of the company's own site about a question; internal only."""

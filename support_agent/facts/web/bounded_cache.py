@@ -1,7 +1,7 @@
-"""What was fetched or computed, kept in memory for a time and up to a size; the oldest goes first.
+"""A cache in memory with a maximum age and size; the oldest entries are removed first.
 
-Invariant: an entry older than the age is never given out, and the sizes never add up to more than the bound, whatever
-is put in; each entry counts for itself too, so that there is an end to empty ones. Checked by
+Invariant: an entry over the age is never returned, and the sizes never add up to more than the limit; each entry has a
+minimum size, so that the number of empty ones is limited, too. Checked by
 tests/unit/facts/web/test_bounded_cache.py.
 """
 
@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 ENTRY_BYTES = 500
-"""What an entry costs besides its content, about."""
+"""Approximate size of an entry without its content."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -30,11 +30,11 @@ class BoundedCache(Generic[K, V]):
     """Values by key. May be used from several threads."""
 
     def __init__(self, *, max_age_s: float, max_bytes: int) -> None:
-        """Begin empty.
+        """Create an empty cache.
 
         Args:
-            max_age_s: An entry of this age or older is gone.
-            max_bytes: For all entries together; one that is larger by itself is not kept at all.
+            max_age_s: An entry of this age or older is removed.
+            max_bytes: For all entries together; a larger single entry is not stored.
         """
         self._max_age = timedelta(seconds=max_age_s)
         self._max_bytes = max_bytes
@@ -43,7 +43,7 @@ class BoundedCache(Generic[K, V]):
         self._n_bytes = 0
 
     def get(self, key: K, now: datetime) -> V | None:
-        """What is kept, or None. An entry from the future, left by a clock that was ahead, is gone too."""
+        """The value, or None. An entry with a future time (the clock was ahead) is ignored."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is None:
@@ -54,7 +54,7 @@ class BoundedCache(Generic[K, V]):
             return kept.value  # type: ignore[return-value]  # put() takes nothing but V
 
     def put(self, key: K, value: V, *, n_bytes: int, now: datetime) -> None:
-        """Keep a value in place of an older one under the same key; `n_bytes` is its content's size, 0 or more."""
+        """Store a value, replacing an older one; `n_bytes` is its content's size, 0 or more."""
         with self._lock:
             self._drop(key)
             whole = n_bytes + ENTRY_BYTES

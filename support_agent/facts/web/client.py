@@ -1,11 +1,10 @@
-"""Read one address of the web within bounds; the one place of the fact room that connects to it.
+"""Reads one web address within limits; the only module of the fact room that connects to the web.
 
-Invariant: nothing is connected to that is not public, whatever a search result, a redirect or a name server says,
-except the origins that the configuration names: a host is resolved once, judged, and connected to by that very address;
-an address is public only if every address that it carries within itself (NAT64, 6to4, Teredo) is.
-No cookie, no proxy and no password of the environment goes along, redirects are few, and no answer is longer than the
-bound, packed or unpacked. Checked by tests/integration/facts/test_web_client.py and, for what is public,
-tests/unit/facts/web/test_public_addresses.py.
+Invariant: it connects only to public addresses and to the origins in the settings, independent of search results,
+redirects and name servers: a host is resolved once, checked, and connected to by this address. An address is public
+only if every address embedded in it (NAT64, 6to4, Teredo) is public, too. Requests have no cookie, proxy or password
+from the environment; redirects and the size of an answer, packed and unpacked, are limited. Checked by
+tests/integration/facts/test_web_client.py and, for what is public, tests/unit/facts/web/test_public_addresses.py.
 Source: the registries of special addresses (RFC 6890), NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo (RFC 4380).
 """
 
@@ -34,20 +33,20 @@ MayRead = Callable[[str], bool]
 
 MAX_REDIRECTS = 5
 MAX_TRIED = 3
-"""Addresses of one host that are tried."""
+"""Most addresses to try per host."""
 MAX_SHOWN = 200
 PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9._:-]+")
-"""A host as it is sent: a name, its letters beyond ASCII written in those, or a literal address."""
+"""A host in ASCII: a name (punycode), or a literal address."""
 NAT64 = IPv6Network("64:ff9b::/96")
 UNICAST = IPv6Network("2000::/3")
-"""All of IPv6 that is given out to the internet's hosts (RFC 4291, section 2.4, and IANA's registry)."""
+"""The IPv6 range for hosts of the internet (RFC 4291, section 2.4, and IANA's registry)."""
 ZLIB_OR_GZIP = 47
-"""`wbits` of zlib: the largest window, the format told by the header."""
+"""`wbits` of zlib: the largest window, with the format from the header."""
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, as the machine's resolver gives them; of a literal address, itself.
+    """The addresses of a host from the system's resolver; a literal address is its own result.
 
     Raises:
         OSError: there is no such host, or the resolver does not answer.
@@ -74,7 +73,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _carried(address: IPv4Address | IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that a gateway would make of this one."""
+    """The IPv4 addresses embedded in this one, as a gateway would read them."""
     if isinstance(address, IPv4Address):
         return ()
     nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None
@@ -82,7 +81,7 @@ def _carried(address: IPv4Address | IPv6Address) -> tuple[IPv4Address, ...]:
 
 
 class BadStatus(TransientError):
-    """The server said something other than 200; `status` is what."""
+    """The server's status was not 200; `status` has it."""
 
     def __init__(self, where: str, status: int) -> None:
         super().__init__(f"{_shown(where)} answered HTTP {status}", code="web")
@@ -90,7 +89,7 @@ class BadStatus(TransientError):
 
 
 class Answer(NamedTuple):
-    """What was read: the address that gave it (after redirects), its media type and charset ("": none), the body."""
+    """An answer: its address (after redirects), media type and charset ("": none), and body."""
 
     address: str
     media_type: str
@@ -99,7 +98,7 @@ class Answer(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How long one read or connect may take, in s, how many bytes an answer may have, and who asks."""
+    """Limits of a request: seconds per read or connect, and bytes of an answer; and the user agent."""
 
     timeout_s: float
     max_bytes: int
@@ -118,21 +117,21 @@ class WebClient:
         """Set the bounds.
 
         Args:
-            trusted: Origins ("http://host:port") that are connected to wherever they are.
-            resolver: Gives a host's addresses; may block, and is waited for no longer than the caller waits.
+            trusted: Origins ("http://host:port") that need not be public.
+            resolver: Returns a host's addresses; may block, but does not delay a cancelled caller.
         """
         self._limits = limits
         self._trusted = frozenset(origin for origin in map(origin_of, trusted) if origin)
         self._resolver = resolver
 
     async def get(self, address: str, kinds: frozenset[str], *, may_read: MayRead = anything) -> Answer:
-        """Read an address, and where it leads.
+        """Read an address, following redirects.
 
         Args:
-            kinds: Media types that are taken; empty: any.
+            kinds: Accepted media types; empty: any.
             may_read: Asked of the address, and of each that it redirects to.
         Raises:
-            TransientError: it cannot be read or must not be; `BadStatus` where the server says so.
+            TransientError: it cannot or must not be read; `BadStatus` for the server's refusal.
         """
         at = address
         for _ in range(MAX_REDIRECTS + 1):
@@ -145,7 +144,7 @@ class WebClient:
         raise _refused(address, f"redirects more than {MAX_REDIRECTS} times")
 
     async def post(self, address: str, kinds: frozenset[str], *, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send a body; a redirect is not followed, as the headers may hold a key. Raises as `get`."""
+        """Send a body; redirects are not followed, as the headers may hold a key. Raises as `get`."""
         response = await self._ask("POST", address, kinds, headers, body)
         if isinstance(response, Answer):
             return response
@@ -168,7 +167,7 @@ class WebClient:
         raise _refused(address, f"cannot be reached: {type(failure).__name__}") from None
 
     async def _addresses(self, url: httpx.URL) -> Sequence[str]:
-        """The addresses to connect to: judged here, used as they are."""
+        """The checked addresses to connect to."""
         host, port = url.raw_host.decode("ascii"), url.port or PORTS[url.scheme]
         is_trusted = origin_of(str(url)) in self._trusted
         if not is_trusted and url.port is not None:
@@ -183,7 +182,7 @@ class WebClient:
         return allowed[:MAX_TRIED]
 
     def _request(self, method: str, url: httpx.URL, ip: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
-        """A request to the address that was judged, which names the host in `Host` and in TLS."""
+        """A request to the checked address, with the host name in `Host` and in TLS."""
         fixed = {
             "Host": url.netloc.decode("ascii"),
             "User-Agent": self._limits.user_agent,
@@ -230,7 +229,7 @@ def unpacked(where: str, packed: bytes, max_bytes: int) -> bytes:
     """The content of a gzip body.
 
     Raises:
-        TransientError: it is none, it is cut, or its content is longer than `max_bytes`.
+        TransientError: the body is no gzip, is incomplete, or is longer than `max_bytes`.
     """
     unpacker = zlib.decompressobj(ZLIB_OR_GZIP)
     try:
@@ -254,7 +253,7 @@ def origin_of(address: str) -> str:
 
 
 def plain_address(address: str) -> str:
-    """An address as it is kept and compared: normalised, without a fragment; "" where it is no web address."""
+    """An address, normalised and without a fragment; "" if it is no web address."""
     try:
         url = _parsed(address)
         return str(url.copy_with(raw_path=url.raw_path, fragment=None))
@@ -263,7 +262,7 @@ def plain_address(address: str) -> str:
 
 
 def _parsed(address: str) -> httpx.URL:
-    """A web address that may be asked for, whatever it resolves to."""
+    """A web address that may be requested; its resolution is not checked here."""
     if len(address) > MAX_ADDRESS_CHARACTERS:
         raise _refused(address, "is too long")
     try:
@@ -277,7 +276,7 @@ def _parsed(address: str) -> httpx.URL:
 
 
 def _content_type(value: str) -> tuple[str, str]:
-    """Media type and charset, in small letters; "" for what is not there."""
+    """Media type and charset, in lower case; "" if missing."""
     media_type, *parameters = value.lower().split(";")
     for parameter in parameters:
         name, _, content = parameter.partition("=")
@@ -291,20 +290,20 @@ def _refused(where: str, what: str) -> TransientError:
 
 
 def _shown(address: str) -> str:
-    """An address for an error: the question that was asked may stand behind its "?"."""
+    """An address for an error message, without its query, which may hold the question."""
     return address.partition("?")[0][:MAX_SHOWN]
 
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The system's authorities, read once."""
+    """The system's certificate authorities, read once."""
     return ssl.create_default_context()
 
 
 async def apart(work: Callable[[], T]) -> T:
-    """Do blocking work in a thread of its own, which nobody waits for once the caller is cancelled.
+    """Do blocking work in its own thread; a cancelled caller does not wait for it.
 
-    The loop's own threads would be waited for at its end, be it for a name server that never answers.
+    The loop would wait for its own threads at its end, even for a name server that never answers.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -321,9 +320,9 @@ async def apart(work: Callable[[], T]) -> T:
         result, error = None, None
         try:
             result = work()
-        except Exception as raised:  # whatever it is goes to the one who asked
+        except Exception as raised:  # any error goes to the caller
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+        with suppress(RuntimeError):  # the loop is closed: no caller is left
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=run, name="web-work", daemon=True).start()

@@ -1,8 +1,8 @@
 """DuckDuckGo by its HTML page, which needs neither a key nor scripts.
 
 There is no documented interface: the page is read by its classes (`result__a`, `result__snippet`, `result--ad`,
-`no-results`), and a page with none of them, such as the one that asks whether we are a person, is an error, not an
-empty result. Checked against a local server by tests/integration/facts/test_web_sources.py.
+`no-results`). A page with none of them, such as a captcha, is an error, not an empty result. Checked against a local
+server by tests/integration/facts/test_web_sources.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_RESULTS = 100
 
 
 class Result(NamedTuple):
-    """One result as the page shows it, its address as it stands there."""
+    """One result of the page, with its raw address."""
 
     address: str
     title: str
@@ -57,7 +57,7 @@ class DuckDuckGo:
 
 
 def read_results(html: str) -> list[Result] | None:
-    """The results of the page without its advertisements; None where it is no page of results."""
+    """The results of the page without advertisements; None if it is no page of results."""
     reader = _ResultReader()
     reader.feed(html)
     results = [Result(*(" ".join(part.split()) for part in one)) for one in reader.results]
@@ -65,7 +65,7 @@ def read_results(html: str) -> list[Result] | None:
 
 
 def _target(base: str, address: str) -> str:
-    """Where a link of the page leads: links go through `/l/?uddg=<address>`."""
+    """The target of a link: links go through `/l/?uddg=<address>`."""
     try:
         absolute = urljoin(base, address)
         parts = urlsplit(absolute)
@@ -88,7 +88,7 @@ class _ResultReader(HTMLParser):
         self._tag = ""
 
     def updatepos(self, i: int, j: int) -> int:
-        """Line numbers are not looked at."""
+        """Line numbers are not used."""
         return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

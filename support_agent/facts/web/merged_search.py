@@ -1,9 +1,9 @@
-"""The merged search: every source asked at once, what they found in one collection, the chunks nearest to a question.
+"""The merged search: asks all sources at once, and returns the chunks of their pages nearest to a question.
 
-One source that fails, hangs or lies costs its own pages: each has its own time and its own share of what is embedded,
-its errors end with it, and what it says of a page displaces no other's word. What is asked leaves the house as
-`public_query` makes it; what comes back stays inside: a customer sees none of it. Checked by
-tests/unit/facts/web/test_merged_search.py and, against servers, by tests/integration/facts/test_open_search.py.
+A source that fails, hangs or lies affects only its own pages: each source has its own time limit and share of the
+chunks, its errors do not spread, and its excerpt of a page replaces no other's. The query is made by `public_query`;
+the results are internal: a customer never sees them. Checked by tests/unit/facts/web/test_merged_search.py and, against
+servers, by tests/integration/facts/test_open_search.py.
 Source: LLM-ENHANCER, Algorithm 2 (merged search).
 """
 
@@ -22,7 +22,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
 from support_agent.facts.chunks import Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.material import Passage, WebPassage
+from support_agent.facts.material import Passage
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.page_collection import PageCollection, PageText
 from support_agent.facts.web.pages import Clock, Page
@@ -37,7 +37,7 @@ Outcome = Literal["found", "kept", "timed_out", "failed"]
 
 
 class SourceReport(Frozen):
-    """What became of one source in one search; `why` is "" where it answered."""
+    """The result of one source in one search; `why` is "" if it answered."""
 
     name: str
     outcome: Outcome
@@ -47,14 +47,14 @@ class SourceReport(Frozen):
 
 
 class Merged(Frozen):
-    """The passages nearest to a question, nearest first, and what each source did."""
+    """The passages nearest to a question, nearest first, and a report of each source."""
 
     query: str
-    passages: tuple[WebPassage, ...]
+    passages: tuple[Passage, ...]
     reports: tuple[SourceReport, ...]
 
 
-class _Told(NamedTuple):
+class _Answer(NamedTuple):
     report: SourceReport
     pages: Sequence[Page]
 
@@ -81,9 +81,9 @@ class MergedSearch:
         """Ask nothing yet.
 
         Args:
-            sources: In the order in which they are reported.
-            clock: Says what is too old to be used again.
-            cutting: How long the chunks of pages are.
+            sources: In the order of the reports.
+            clock: The time, for the age of cached pages.
+            cutting: The length of the chunks of pages.
             stopwatch: Seconds, for the reports.
         """
         self._sources = tuple(sources)
@@ -97,59 +97,59 @@ class MergedSearch:
             max_bytes=settings.cache_max_bytes, **bounds
         )
 
-    def find(self, question: str, n: int) -> tuple[WebPassage, ...]:
-        """The passages nearest to a question, nearest first, n at most; none where no source answers."""
+    def find(self, question: str, n: int) -> tuple[Passage, ...]:
+        """At most n passages nearest to a question, nearest first; none if no source answers."""
         return self.search(question, n).passages
 
     def search(self, question: str, n: int | None = None) -> Merged:
-        """Ask every source, and look through what they found.
+        """Ask every source, and search their pages.
 
         Args:
-            question: Any text; what of it is sent is the result's `query`.
+            question: Any text; the part that is sent is the result's `query`.
             n: How many passages, at most; by default `search.passages`.
         """
         query = public_query(question)
-        told = asyncio.run(self._ask_all(query)) if query else []
-        chunks = self._chunks(question, told)
+        answers = asyncio.run(self._ask_all(query)) if query else []
+        chunks = self._chunks(question, answers)
         passages = self._nearest(question, chunks, self._settings.passages if n is None else n)
-        return Merged(query=query, passages=passages, reports=tuple(one.report for one in told))
+        return Merged(query=query, passages=passages, reports=tuple(one.report for one in answers))
 
-    async def _ask_all(self, query: str) -> list[_Told]:
+    async def _ask_all(self, query: str) -> list[_Answer]:
         return list(await asyncio.gather(*(self._ask(source, query) for source in self._sources)))
 
-    async def _ask(self, source: WebSource, query: str) -> _Told:
-        """One source, which cannot raise and has its time; what it found is kept, what it did not is asked again."""
+    async def _ask(self, source: WebSource, query: str) -> _Answer:
+        """Ask one source within its time; it never raises. Results are cached, failures are not."""
         started_s = self._stopwatch()
         kept = self._kept.get((source.name, query), self._clock())
         if kept is not None:
-            return self._told(source, "kept", kept, started_s)
+            return self._answer(source, "kept", kept, started_s)
         try:
             deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
             async with asyncio.timeout_at(deadline):
                 pages = tuple(await source.search(query, deadline))
         except TimeoutError:
-            return self._told(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
+            return self._answer(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
         except SupportAgentError as error:
-            return self._told(source, "failed", (), started_s, str(error))
-        except Exception as error:  # an answer that breaks our reading of it breaks nothing else
-            return self._told(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
+            return self._answer(source, "failed", (), started_s, str(error))
+        except Exception as error:  # an answer that we cannot read must not affect other sources
+            return self._answer(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
         n_bytes = sum(len(page.text.encode()) + len(page.address) for page in pages)
         self._kept.put((source.name, query), pages, n_bytes=n_bytes, now=self._clock())
-        return self._told(source, "found", pages, started_s)
+        return self._answer(source, "found", pages, started_s)
 
-    def _told(
+    def _answer(
         self, source: WebSource, outcome: Outcome, pages: Sequence[Page], started_s: float, why: str = ""
-    ) -> _Told:
+    ) -> _Answer:
         seconds = self._stopwatch() - started_s
         if why:
             log.warning("search_source_failed", source=source.name, outcome=outcome, why=why)
         report = SourceReport(name=source.name, outcome=outcome, pages=len(pages), seconds=seconds, why=why)
-        return _Told(report, pages)
+        return _Answer(report, pages)
 
-    def _chunks(self, question: str, told: Sequence[_Told]) -> list[_Chunk]:
-        """The chunks that are looked at, each text once, in the order of the sources."""
+    def _chunks(self, question: str, answers: Sequence[_Answer]) -> list[_Chunk]:
+        """The distinct chunks to compare, in the order of the sources."""
         of_source: dict[str, list[_Chunk]] = {}
-        for page, found_by in _merged_pages(told):
+        for page, found_by in _merged_pages(answers):
             pieces = cut(page_source(page.address, "", page.text), self._cutting)
             of_source.setdefault(found_by[0], []).extend(_Chunk(page, piece, found_by) for piece in pieces)
         chosen: list[_Chunk] = []
@@ -158,7 +158,7 @@ class MergedSearch:
             chosen += [chunks[index] for index in most_alike(question, texts, self._settings.chunks_per_source)]
         return _each_once(chosen)
 
-    def _nearest(self, question: str, chunks: Sequence[_Chunk], n: int) -> tuple[WebPassage, ...]:
+    def _nearest(self, question: str, chunks: Sequence[_Chunk], n: int) -> tuple[Passage, ...]:
         if not chunks:
             return ()
         texts = [PageText(chunk.piece.text, chunk.found_by[0], chunk.page.address) for chunk in chunks]
@@ -166,16 +166,15 @@ class MergedSearch:
         return tuple(_passage(chunks[index], score) for index, score in nearest[:n])
 
 
-def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
-    """Each page once, with the sources that named it.
+def _merged_pages(answers: Sequence[_Answer]) -> list[tuple[Page, tuple[str, ...]]]:
+    """The distinct pages, with the sources that named them.
 
-    A page in full stands for all excerpts of it. Of a page that nobody read each source's excerpt stands by itself: one
-    source's word displaces no other's.
+    A full page replaces its excerpts. Of an unread page, each source's excerpt is kept: no source replaces another's.
     """
     read: dict[str, Page] = {}
     shown: dict[tuple[str, str], Page] = {}
     named: dict[str, tuple[str, ...]] = {}
-    for report, pages in told:
+    for report, pages in answers:
         for page in pages:
             named[page.address] = _union(named.get(page.address, ()), (report.name,))
             if page.is_excerpt:
@@ -187,7 +186,7 @@ def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
 
 
 def _each_once(chunks: Sequence[_Chunk]) -> list[_Chunk]:
-    """One chunk for each text, of a page in full where there is one, with the sources that found it on that page."""
+    """One chunk per text, preferably of a full page, with the sources that found it on that page."""
     by_text: dict[str, _Chunk] = {}
     for chunk in chunks:
         known = by_text.setdefault(chunk.piece.text, chunk)
@@ -202,8 +201,8 @@ def _union(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, *more)))
 
 
-def _passage(chunk: _Chunk, score: float) -> WebPassage:
-    return WebPassage(
+def _passage(chunk: _Chunk, score: float) -> Passage:
+    return Passage(
         source=chunk.page.address,
         first=chunk.piece.first,
         last=chunk.piece.last,

@@ -1,6 +1,6 @@
-"""The merged search of the configuration: its sources, each with what it may connect to.
+"""Opens the merged search of the settings: its sources, each with the addresses that it may connect to.
 
-Invariant: an address of the configuration is trusted by the source that it belongs to, and by no other. Checked by
+Invariant: an address in the settings is trusted only by its own source. Checked by
 tests/integration/facts/test_open_search.py.
 """
 
@@ -19,7 +19,7 @@ from support_agent.facts.web.sources import Google, Searxng, WebSource, Wikipedi
 
 
 def open_merged_search(settings: SearchSettings, embedder: TextEmbedder, clock: Clock) -> MergedSearch | None:
-    """The merged search, which connects to nothing yet; None where no source is enabled."""
+    """The merged search, without a connection yet; None if no source is enabled."""
     if not settings.sources:
         return None
     return MergedSearch(open_sources(settings, clock), embedder, settings, clock)

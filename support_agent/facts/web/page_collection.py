@@ -1,11 +1,11 @@
-"""The chunks that the web sources found, as vectors in a Chroma collection in memory, where they are searched.
+"""A collection in memory of the chunks from web sources, as vectors in Chroma.
 
-A collection in this process, whatever `chroma.url` says: what strangers write never comes into the company's store. A
-chunk that is too old, or one too many, gives its id to the next one, which overwrites it. Chroma's index forgets no
-deleted entry: after 25,600 that came and went, of which 3,200 were left, 160 more took 2 s; the first took 0.03 s.
+It is always in this process, even with `chroma.url`: web text never enters the company's store. Old or surplus chunks
+are overwritten, not deleted, because Chroma's index never forgets deleted entries: after 25,600 changes with 3,200
+entries left, 160 more took 2 s; the first took 0.03 s.
 
-Invariant: a search looks among the texts it is given and no others, whatever else the collection holds, and no text is
-embedded twice while it is held. Checked by tests/unit/facts/web/test_page_collection.py.
+Invariant: a search returns only texts that it was given, and no text is embedded twice while it is stored. Checked by
+tests/unit/facts/web/test_page_collection.py.
 Source: LLM-ENHANCER, Algorithm 2: the merged chunks become vectors in Chroma, which finds the nearest to the question.
 """
 
@@ -22,11 +22,11 @@ from support_agent.facts.index import Collection, TextEmbedder, memory_client
 from support_agent.facts.web.bounded_cache import ENTRY_BYTES
 
 _NUMBERS = count()
-"""Of the collections: all in memory share one store."""
+"""Numbers the collections: all in memory share one store."""
 
 
 class PageText(NamedTuple):
-    """A chunk's text, the source that named its page first, and the page's address."""
+    """A chunk's text, the first source of its page, and the page's address."""
 
     text: str
     source: str
@@ -39,22 +39,22 @@ class _Held(NamedTuple):
 
 
 class PageCollection:
-    """Texts by their content, each once. May be searched from several threads, one after the other."""
+    """Distinct texts. Searches from several threads run one after the other."""
 
     def __init__(self, embedder: TextEmbedder, *, max_age_s: float, max_bytes: int) -> None:
         """An empty collection.
 
         Args:
-            embedder: Makes all vectors; Chroma makes none.
+            embedder: Computes all vectors; Chroma computes none.
             max_age_s: A text of this age or older is embedded again.
-            max_bytes: For all that is held; the texts of one search are, however many.
+            max_bytes: For all stored texts; the texts of one search are always stored.
         """
         self._embedder = embedder
         self._max_age = timedelta(seconds=max_age_s)
         self._max_bytes = max_bytes
         self._collection = Collection(memory_client(), f"pages-{next(_NUMBERS)}")
         self._held: dict[str, _Held] = {}
-        """By the checksum of the text, the oldest first."""
+        """Stored texts by checksum, the oldest first."""
         self._lock = Lock()
 
     def nearest(self, question: str, texts: Sequence[PageText], now: datetime) -> list[tuple[int, float]]:
@@ -73,7 +73,7 @@ class PageCollection:
         return sorted(enumerate(scores), key=lambda entry: -entry[1])
 
     def _hold(self, texts: dict[str, PageText], now: datetime) -> None:
-        """Embed what is new; let go what is too old, and the oldest of what would be too much."""
+        """Embed new texts; remove old ones, and the oldest of too many."""
         self._held = {key: held for key, held in self._held.items() if timedelta(0) <= now - held.since < self._max_age}
         new = [key for key in texts if key not in self._held]
         if not new:

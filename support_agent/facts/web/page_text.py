@@ -1,7 +1,7 @@
-"""Bytes of a page into plain text: the charset found, what is invisible left out, the length bounded.
+"""Converts the bytes of a page to plain text: finds the charset, removes invisible characters, limits the length.
 
-Invariant: the text has no control and no invisible character, so that nothing hides in it that a person would not see,
-and no charset's name can do more than choose among those of the web. Checked by tests/unit/facts/web/test_page_text.py.
+Invariant: the text has no control or invisible character, so it hides nothing from a person; a declared charset can
+only choose among the charsets of the web. Checked by tests/unit/facts/web/test_page_text.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from support_agent.extraction.html_text import html_to_text
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 PAGE_TYPES = HTML_TYPES | {"text/plain"}
 HEAD_CHARACTERS = 4096
-"""How far a title or a charset is looked for."""
+"""Search for a title or a charset in this many bytes."""
 MAX_TITLE_CHARACTERS = 200
 INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 """Categories of Unicode: control, format (the tag characters too), private, surrogate, none."""
@@ -28,19 +28,19 @@ _WEB_CHARSETS = """
     iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-10 iso8859-13 iso8859-14 iso8859-15 iso8859-16
 """
 WEB_CHARSETS = frozenset(_WEB_CHARSETS.split())
-"""Codecs of the charsets that browsers know (WHATWG Encoding Standard, section 4.2)."""
+"""Codecs for the charsets of browsers (WHATWG Encoding Standard, section 4.2)."""
 NOT_OVER_ASCII = frozenset({"utf-16", "utf-16-le", "utf-16-be", "iso2022_jp"})
 """Charsets whose bytes may be valid UTF-8 and mean something else."""
 
 
 def decoded(body: bytes, charset: str) -> str:
-    """The characters of a body; never raises.
+    """Decode a body; never raises.
 
-    What is valid UTF-8 is read as that, whatever is declared: mistaken declarations are common, and bytes of another
-    charset are hardly ever valid UTF-8 by chance. Else the declared charset counts, else windows-1252.
+    Valid UTF-8 is read as UTF-8, even if declared otherwise: wrong declarations are common, and other charsets are
+    hardly ever valid UTF-8 by chance. Otherwise the declared charset counts, else windows-1252.
 
     Args:
-        charset: As the Content-Type declares it; "" for none, then a `meta` of the body counts.
+        charset: From the Content-Type; if "", a `meta` of the body counts.
     """
     match = _META_CHARSET.search(body[:HEAD_CHARACTERS])
     codec = _codec(charset) or (_codec(match.group(1).decode("ascii", "ignore")) if match else "")
@@ -54,7 +54,7 @@ def decoded(body: bytes, charset: str) -> str:
 
 
 def _codec(charset: str) -> str:
-    """The codec of a charset's name; "" where it is none of the web's."""
+    """The codec of a charset's name; "" if the web does not use it."""
     try:
         name = codecs.lookup(charset.strip()).name
     except (LookupError, ValueError, UnicodeError):
@@ -63,7 +63,7 @@ def _codec(charset: str) -> str:
 
 
 def page_text(body: bytes, media_type: str, charset: str, max_characters: int) -> tuple[str, str]:
-    """Title and text of a page; the title is "" where there is none."""
+    """Title and text of a page; the title may be ""."""
     characters = decoded(body, charset)
     if media_type not in HTML_TYPES:
         return "", visible(characters, max_characters)
@@ -73,7 +73,7 @@ def page_text(body: bytes, media_type: str, charset: str, max_characters: int) -
 
 
 def visible(text: str, max_characters: int) -> str:
-    """The text's lines without characters that cannot be seen, white space collapsed, cut after a whole word."""
+    """The lines of the text without invisible characters, white space collapsed, cut after a whole word."""
     lines = (" ".join(_without_invisible(line).split()) for line in text[: max_characters * 4].splitlines())
     whole = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
     if len(whole) <= max_characters:
@@ -84,7 +84,7 @@ def visible(text: str, max_characters: int) -> str:
 
 
 def line_of(text: str) -> str:
-    """A title in one line, bounded."""
+    """A title in one line, limited."""
     return visible(" ".join(text[: MAX_TITLE_CHARACTERS * 4].split()), MAX_TITLE_CHARACTERS)
 
 

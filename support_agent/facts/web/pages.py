@@ -1,7 +1,7 @@
-"""A page of the web as the fact room uses it, and the reading of pages in full.
+"""Web pages, and a reader that fetches them in full.
 
-Invariant: a page's text is what its own address gave, never what another says of it, unless it is marked an excerpt; a
-page that cannot be read costs its text alone. Checked by tests/integration/facts/test_pages.py.
+Invariant: a page's text comes from its own address, unless it is marked as an excerpt; an unreadable page only lacks
+its text. Checked by tests/integration/facts/test_pages.py.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Clock = Callable[[], datetime]
 T = TypeVar("T")
 
 RESERVE = 0.15
-"""Share of the time left that is not waited for pages, so that the excerpts of the others are not lost with it."""
+"""Share of the remaining time that is reserved, so that slow pages do not cost the excerpts of the others."""
 
 
 class Page(Frozen):
-    """What a source gives: for the inside alone, a customer never sees any of it.
+    """A page from a source; internal: a customer never sees it.
 
-    `is_excerpt`: the text is what the source shows of the page, not what stands at the address.
+    `is_excerpt`: the text is the source's excerpt, not the text at the address.
     """
 
     address: str = Field(min_length=1)
@@ -43,7 +43,7 @@ class Page(Frozen):
 
 
 class PageReader:
-    """Reads pages, and keeps them for a while; shared by the sources."""
+    """Reads and caches pages; shared by the sources."""
 
     def __init__(self, settings: SearchSettings, web: WebClient, clock: Clock) -> None:
         self._settings = settings
@@ -57,10 +57,10 @@ class PageReader:
         """A page's title and text.
 
         Args:
-            address: As `plain_address` gives it.
+            address: From `plain_address`.
             may_read: Asked of the address, and of each that it redirects to.
         Raises:
-            TransientError: it cannot be read, must not be, or has no text.
+            TransientError: it cannot or must not be read, or has no text.
         """
         kept = self._kept.get(address, self._clock())
         if kept is not None:
@@ -76,7 +76,7 @@ class PageReader:
         return page
 
     async def in_full(self, excerpts: Sequence[Page], deadline: float) -> tuple[Page, ...]:
-        """The same pages, in order, the first `pages_per_source` of them in full where they can be read in time."""
+        """The same pages in order; the first `pages_per_source` in full if they can be read in time."""
         first = excerpts[: self._settings.pages_per_source]
         addresses = [page.address for page in first]
         read = await self.read_all(addresses, deadline)
@@ -85,12 +85,12 @@ class PageReader:
     async def read_all(
         self, addresses: Sequence[str], deadline: float, *, may_read: MayRead = anything
     ) -> list[Page | None]:
-        """Each page, all at once; None for one that cannot be read before most of the time left is gone."""
+        """Read the pages concurrently; None for a page that cannot be read in most of the remaining time."""
         return await in_time([self.read(address, may_read=may_read) for address in addresses], deadline)
 
 
 async def in_time(work: Sequence[Coroutine[None, None, T]], deadline: float) -> list[T | None]:
-    """The results of work done at once, in order; None for what fails, or is not done shortly before the deadline."""
+    """The results of concurrent work, in order; None for failures and for work not done shortly before the deadline."""
     tasks = [asyncio.create_task(one) for one in work]
     if not tasks:
         return []
@@ -108,5 +108,5 @@ def _result(done: T | BaseException) -> T | None:
     if not isinstance(done, BaseException):
         return done
     if not isinstance(done, (SupportAgentError, asyncio.CancelledError)):
-        log.warning("page_failed", error=type(done).__name__)  # a page that breaks our reading breaks nothing else
+        log.warning("page_failed", error=type(done).__name__)  # a page that we cannot read must not affect the others
     return None

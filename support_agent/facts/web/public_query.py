@@ -1,14 +1,14 @@
-"""What of a question is sent to the sources of the web: what is asked, and not by whom.
+"""Makes the query for the web from a question: without anything that shows who asks.
 
-A query goes without mail addresses, without addresses of the web (a link may have a token behind its "?", a host may be
-the customer's own), without the names of the mail's people, and without numbers that could be a person's. Only short
-numbers stay ("14 days", "Windows 11", "2FA"): three characters in a row at most, whatever marks part them; and none at
-all where a longer one stands in the same question, as a house number has a postal code near it. A year goes, too: 2000
-is a postal code from Antwerp to Sydney, and "Office 2019" is found without it well enough.
+A query has no mail addresses, no web addresses (a link may hold a token after its "?", a host may be the customer's),
+no names of the mail's people, and no numbers that could identify a person. Only short numbers stay ("14 days",
+"Windows 11", "2FA"): at most three characters, even across separators; and none if the question has a longer one, as a
+house number stands near a postal code. Years are removed, too: 2000 is a postal code from Antwerp to Sydney, and
+"Office 2019" is found well enough without it.
 
-Invariant: one bounded line that can be printed; model text passes here as the customer's does. What stays is what no
-rule can know: a street without its number, and names that are nowhere in the mail's header. Checked by
-tests/unit/facts/web/test_public_query.py and, in what is really sent, by tests/integration/facts/test_what_leaves.py.
+Invariant: one limited, printable line; model text is treated like the customer's. Not recognised are streets without a
+number, and names that are not in the mail's header. Checked by tests/unit/facts/web/test_public_query.py and, with the
+requests as sent, by tests/integration/facts/test_what_leaves.py.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from itertools import groupby
 
 from support_agent.company.text import collapse
 from support_agent.company.words import SPACELESS
-from support_agent.facts.material import WebPassage, WebRetriever
+from support_agent.facts.material import Passage, Retriever
 
 MAX_QUERY_CHARACTERS = 300
-"""More is no question that a search engine would understand."""
+"""Most characters of a query; search engines do not understand more."""
 SHORT_NUMBER = 3
 NAME_LETTERS = 4
-"""A name of so many letters is known with an ending, too."""
+"""Names with this many letters are also recognised with an ending."""
 ENDING_LETTERS = 2
 _MAIL_ADDRESS = re.compile(r"(?<![^\s<>])[^\s<>]*@[^\s<>]*")
 _LINK = re.compile(r"\S*(?://|[?&][^\s=]*=)\S*")
-"""A word with "//" or a query in it, whatever its host."""
+"""A word with "//" or a query in it, with any host."""
 _HOST = re.compile(r"(?<![\w.-])(?:[\w-]+\.)+(?:[a-z]{2,24}|[A-Z]{2,24})(?![^\W_])(?::\d+)?(?:[/?#]\S*)?")
 _NUMBER = r"(?:[A-Za-z]+[_-])*[A-Za-z]*\d[A-Za-z\d]*"
 _NUMBERS = re.compile(rf"(?<![A-Za-z\d]){_NUMBER}(?:[\W_]+{_NUMBER})*")
-"""Numbers and codes that stand beside each other, with no word between them."""
+"""Adjacent numbers and codes, without a word between them."""
 _TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 _ONE_LETTER = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "\u0131": "i"})
-"""As letters are written in addresses; of others the accent is left out."""
+"""Letters as in addresses; other letters lose their accent."""
 
 
 @dataclass(frozen=True)
 class NamelessSearch:
-    """`WebRetriever` that is asked without the names of a mail's people.
+    """`Retriever` that removes the names of a mail's people from the question.
 
     Args:
-        web: What is asked.
-        names: Their names and mail addresses.
+        web: The search.
+        names: Names and mail addresses of the people.
     """
 
-    web: WebRetriever
+    web: Retriever
     names: Collection[str]
 
-    def find(self, question: str, n: int) -> Sequence[WebPassage]:
-        """See `WebRetriever.find`."""
+    def find(self, question: str, n: int) -> Sequence[Passage]:
+        """See `Retriever.find`."""
         return self.web.find(public_query(question, self.names), n)
 
 
 def public_query(question: str, names: Collection[str] = ()) -> str:
-    """What of a question is sent; "" where nothing is left.
+    """The query for a question; "" if nothing is left.
 
     Args:
         question: The customer's words, or a model's.
@@ -80,9 +80,9 @@ def _without_numbers(line: str) -> str:
 
 
 def _without_names(line: str, names: Collection[str]) -> str:
-    """The line without the words of the names, in any case and with an ending; where words have no spaces, anywhere.
+    """The line without the words of the names, in any case and with an ending; in scripts without spaces, anywhere.
 
-    An initial says nothing, and may be a word ("a", "I").
+    Initials stay, as they identify nobody and may be words ("a", "I").
     """
     words = [word for name in names for word in _name_words(name) if len(word) > 1 or SPACELESS.search(word)]
     for word in filter(SPACELESS.search, words):
@@ -92,14 +92,14 @@ def _without_names(line: str, names: Collection[str]) -> str:
 
 
 def _name_words(name: str) -> Iterator[str]:
-    """Of a name, or of a mail address before its "@": each word, and those that no space or "+" parts as one."""
+    """The words of a name, or of a mail address before its "@", alone and joined up to a space or "+"."""
     for part in unicodedata.normalize("NFKC", name.partition("@")[0]).replace("+", " ").split():
         words = [run for is_word, run in _runs(part) if is_word]
         yield from (*words, "".join(words)) if words else ()
 
 
 def _runs(text: str) -> Iterator[tuple[bool, str]]:
-    """The text in pieces: words, of letters and the marks on them, and what stands between."""
+    """The text in pieces: words (letters with their marks), and the text between them."""
     return ((is_word, "".join(run)) for is_word, run in groupby(text, _is_letter))
 
 
@@ -116,7 +116,7 @@ def _is_named(word: str, forms: Collection[str]) -> bool:
 
 
 def _forms(word: str) -> set[str]:
-    """How a word may be written: without case and accents, with one letter or with two for one of another alphabet."""
+    """The spellings of a word: without case and accents, special letters as one or as two letters."""
     lower = word.casefold()
     return {_bare(lower), _bare(lower.translate(_TWO_LETTERS))}
 

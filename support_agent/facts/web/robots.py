@@ -1,7 +1,7 @@
-"""robots.txt: which of a site's pages a crawler may read, how fast, and where the sitemaps are.
+"""Reads robots.txt: which pages a crawler may read, how fast, and where the sitemaps are.
 
-Protego knows groups, `*`, `$` and the longest match (RFC 9309, section 2.2); the bounds are ours. Invariant: reading a
-file and matching a path take bounded time, whatever they are. Checked by tests/unit/facts/web/test_robots.py.
+Protego handles groups, `*`, `$` and the longest match (RFC 9309, section 2.2); the limits are ours. Invariant: reading
+any file and matching any path take bounded time. Checked by tests/unit/facts/web/test_robots.py.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from protego import Protego
 log = structlog.get_logger(__name__)
 
 MAX_CHARACTERS = 512_000
-"""What must be read at least (section 2.5), and all that is."""
+"""Bytes to read: the least that a crawler must read (section 2.5), and no more."""
 MAX_STEPS = 500_000
-"""Names of crawlers times lines, as Protego keeps each rule once for each name."""
+"""Limit of crawler names times lines, as Protego stores each rule once per name."""
 MAX_DELAY_S = 60.0
 
 AGENT_LINE = re.compile(r"(user-?agent\s*:\s*)([^\s#]*)", re.IGNORECASE)
@@ -28,7 +28,7 @@ MOST_BLANKS = re.compile(r"\s{2,}")
 
 
 class Robots(NamedTuple):
-    """What holds for us: the rules of our group, the wait between two requests, the sitemaps' addresses."""
+    """Our rules: those of our group, the wait between two requests, and the sitemaps' addresses."""
 
     rules: Protego
     agent: str
@@ -36,12 +36,12 @@ class Robots(NamedTuple):
     sitemaps: tuple[str, ...] = ()
 
     def allows(self, address: str) -> bool:
-        """Whether the page may be read: the longest rule that fits says so; of two as long, the one that allows."""
+        """Whether the page may be read: the longest matching rule counts; of equally long ones, the one that allows."""
         return self.rules.can_fetch(address, self.agent)
 
 
 def read_robots(text: str, agent: str) -> Robots:
-    """What the file says for us; of one beyond `MAX_STEPS` nothing is believed, and nothing allowed.
+    """Our rules in the file; a file beyond `MAX_STEPS` allows nothing.
 
     Args:
         agent: Our product's name: the first word of the user agent, without its version.
@@ -55,19 +55,19 @@ def read_robots(text: str, agent: str) -> Robots:
 
 
 def _repaired(line: str, agent: str) -> str:
-    """A line as Protego reads it, where it reads it otherwise than the rules say; its lines are those of Python."""
+    """A line, changed where Protego deviates from the RFC; it splits lines like Python."""
     line = MOST_BLANKS.sub(" ", line.strip())
     if found := AGENT_LINE.match(line):
         return _whole_name(found, agent)
     if found := DELAY_LINE.match(line):
         return _bounded(found)
-    if found := INDEX_LINE.match(line):  # without an end of its own Protego takes "/" for allowed, too
+    if found := INDEX_LINE.match(line):  # without an end mark Protego also allows "/"
         return f"{found[1]}$\n{found[1]}?"
     return line
 
 
 def _bounded(line: re.Match[str]) -> str:
-    """The line with `MAX_DELAY_S` in place of a longer wait: Protego passes over one without an end."""
+    """The line with `MAX_DELAY_S` in place of a longer wait: Protego ignores an infinite one."""
     with suppress(ValueError):
         if float(line[2]) > MAX_DELAY_S:
             return f"{line[1]}{MAX_DELAY_S}"
@@ -75,12 +75,12 @@ def _bounded(line: re.Match[str]) -> str:
 
 
 def _whole_name(line: re.Match[str], agent: str) -> str:
-    """The line with a name that is not ours made one of nobody: Protego takes any beginning of ours for ours."""
+    """The line with another crawler's name made unusable: Protego takes any prefix of our name for ours."""
     name = line[2].partition("/")[0].lower()
     return line[0] if name in ("*", agent.lower()) else f"{line[1]}-"
 
 
 EVERYTHING_ALLOWED = read_robots("", "")
-"""For a site that has none (section 2.3.1.3)."""
+"""The rules of a site without robots.txt (section 2.3.1.3)."""
 NOTHING_ALLOWED = read_robots("User-agent: *\nDisallow: /", "")
-"""For a site whose robots.txt cannot be reached, or whose server fails (section 2.3.1.4)."""
+"""The rules of a site whose robots.txt cannot be reached (section 2.3.1.4)."""

@@ -1,4 +1,4 @@
-"""Which of many texts share words with a question: a first look that costs next to nothing.
+"""Finds the texts that share words with a question: a very cheap preselection.
 
 Checked by tests/unit/facts/web/test_shared_words.py.
 """
@@ -11,23 +11,22 @@ from collections import Counter
 from collections.abc import Sequence
 
 MIN_WORD = 3
-"""Shorter words say little of what a text is about."""
+"""Least letters of a compared word; shorter ones say little about the topic."""
 STEM = 5
-"""Letters by which two words count as one: "refunds" and "refund"."""
+"""Words with this many equal first letters count as one: "refunds" and "refund"."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def most_alike(question: str, texts: Sequence[str], n: int) -> list[int]:
-    """Indices of the texts that share most with the question, the most first; of as many, the earlier ones.
+    """Indices of the n texts that share most with the question, best first; of equal ones, the earlier.
 
-    A shared word counts the less the more of the texts have it. Also texts that share none are among the n, where
-    there are no others.
+    Words in many texts count less. Texts without shared words fill the rest.
     """
     asked = _stems(question)
     shared = [asked & _stems(text) for text in texts]
     counts = Counter(stem for stems in shared for stem in stems)
     weights = {stem: math.log((len(texts) + 1) / count) for stem, count in counts.items()}
-    scores = [math.fsum(weights[stem] for stem in stems) for stems in shared]  # exact: the order of a set is none
+    scores = [math.fsum(weights[stem] for stem in stems) for stems in shared]  # exact, as a set has no order
     return sorted(range(len(texts)), key=lambda index: -scores[index])[:n]
 
 

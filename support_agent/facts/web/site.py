@@ -1,8 +1,8 @@
-"""The company's own site as a web source: its pages by its sitemaps, as its robots.txt allows.
+"""The company's own site as a web source: the pages of its sitemaps, as its robots.txt allows.
 
-A site is not searched but read: of the addresses in its sitemaps those are read whose words are most like the
-question's, `search.site_pages` of them; which of their chunks are near is decided as for every other source.
-Invariant: nothing of another origin is read, and nothing that robots.txt disallows. Checked against a local site by
+It reads the `search.site_pages` pages of the sitemaps whose addresses share most words with the question; their chunks
+are then compared as those of other sources.
+Invariant: it reads no other origin, and nothing that robots.txt disallows. Checked against a local site by
 tests/integration/facts/test_site.py.
 """
 
@@ -26,15 +26,15 @@ from support_agent.facts.web.sitemap import MAX_ADDRESSES, NoSitemapError, Sitem
 
 MAX_SITEMAPS = 20
 SITEMAP_BYTES = 10_000_000
-"""Longest sitemap that is read, packed and unpacked."""
+"""Largest sitemap to read, packed and unpacked."""
 TRIED = 10
-"""Pages that robots.txt is asked about, for each that is read."""
+"""Pages to check against robots.txt, per page to read."""
 GZIP_MAGIC = b"\x1f\x8b"
 _PRODUCT = re.compile(r"[A-Za-z_-]+")
 
 
 class _Listed(NamedTuple):
-    """robots.txt, and the pages that the sitemaps name."""
+    """The rules of robots.txt, and the pages of the sitemaps."""
 
     robots: Robots
     addresses: tuple[str, ...]
@@ -62,7 +62,7 @@ class Site:
         )
 
     async def search(self, query: str, deadline: float) -> Sequence[Page]:
-        """As `WebSource.search`; pages that are read one after the other, as the site asks, may not all be there."""
+        """As `WebSource.search`; if the site wants waits between requests, some pages may be missing."""
         listed = await self._listed(deadline)
         chosen = await apart(lambda: self._chosen(query, listed))
         if listed.robots.delay_s:
@@ -89,7 +89,7 @@ class Site:
         return pages
 
     async def _listed(self, deadline: float) -> _Listed:
-        """What the site says of itself; kept only where every sitemap could be read."""
+        """The site's rules and pages; cached only if every sitemap could be read."""
         kept = self._kept.get(self._origin, self._clock())
         if kept is not None:
             return kept
@@ -105,7 +105,7 @@ class Site:
         return listed
 
     async def _robots(self) -> Robots:
-        """Without one everything is allowed; where the server fails, nothing (RFC 9309, section 2.3.1)."""
+        """Without robots.txt everything is allowed; if the server fails, nothing (RFC 9309, section 2.3.1)."""
         product = _PRODUCT.match(self._settings.user_agent)
         try:
             answer = await self._index.get(f"{self._origin}/robots.txt", frozenset())
@@ -114,7 +114,7 @@ class Site:
         return read_robots(decoded(answer.body, "utf-8"), product.group() if product else "")
 
     async def _sitemaps(self, addresses: Sequence[str], deadline: float) -> list[Sitemap | None]:
-        """These sitemaps and those that they name, as the protocol has it: one level deep. None for one that fails."""
+        """These sitemaps and those that they name, one level deep as in the protocol; None for a failed one."""
         first = await in_time([self._sitemap(address) for address in addresses[:MAX_SITEMAPS]], deadline)
         named = [address for sitemap in first if sitemap is not None for address in sitemap.sitemaps]
         more = await in_time([self._sitemap(address) for address in named[: MAX_SITEMAPS - len(first)]], deadline)
@@ -131,24 +131,24 @@ class Site:
             raise TransientError(f"{address} is no sitemap: {error}", code="web") from None
 
     def _own(self, sitemaps: Sequence[Sitemap]) -> tuple[str, ...]:
-        """The pages of the site itself, each once, in order; a page elsewhere is left out."""
+        """The distinct pages of the site itself, in order."""
         site = urlsplit(plain_address(self._settings.site_url))
         begin = f"{site.scheme}://{site.netloc}/"
         pages = dict.fromkeys(page for sitemap in sitemaps for page in sitemap.pages if page.startswith(begin))
         return tuple(pages)[:MAX_ADDRESSES]
 
     def _chosen(self, query: str, listed: _Listed) -> list[str]:
-        """The pages nearest to the question that may be read; all rules for all pages could take hours."""
+        """The allowed pages nearest to the question; checking all pages against all rules could take hours."""
         n = self._settings.site_pages
         near = nearest_addresses(query, listed.addresses, n * TRIED)
         return [address for address in near if listed.robots.allows(address)][:n]
 
 
 def nearest_addresses(query: str, addresses: Sequence[str], n: int) -> list[str]:
-    """The addresses whose path shares most words with the question; of as many, the earlier ones.
+    """The addresses whose path shares most words with the question; of equal ones, the earlier.
 
     Returns:
-        At most n addresses, the most alike first; also some that share none, where there are no others.
+        At most n addresses, the best first; addresses without shared words fill the rest.
     """
     chosen = most_alike(query, [_path(address) for address in addresses], n)
     return [plain for plain in (plain_address(addresses[index]) for index in chosen) if plain]

@@ -1,6 +1,6 @@
-"""A sitemap, or an index of sitemaps: the addresses in it.
+"""Reads the addresses of a sitemap, or of an index of sitemaps.
 
-Invariant: no document type, entity or nesting of the file costs more than its length. Checked by
+Invariant: the cost is linear in the file's length, for any document type, entity or nesting. Checked by
 tests/unit/facts/web/test_sitemap.py.
 Source: sitemaps.org/protocol.html: `urlset/url/loc`, `sitemapindex/sitemap/loc`, a text file of one address a line.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 MAX_ADDRESSES = 50_000
-"""The protocol's own bound; what is above is left out."""
+"""The protocol's limit of addresses; more are ignored."""
 MAX_DEPTH = 20
 
 
@@ -23,7 +23,7 @@ class Sitemap(NamedTuple):
 
 
 class NoSitemapError(ValueError):
-    """The file is none."""
+    """The file is no sitemap."""
 
 
 def read_sitemap(body: bytes) -> Sitemap:
@@ -60,7 +60,7 @@ class _Reader:
         parser.CharacterDataHandler = self._text.append
         try:
             parser.Parse(body, True)
-        except (expat.ExpatError, ValueError, LookupError) as error:  # a broken file, a codec that is none
+        except (expat.ExpatError, ValueError, LookupError) as error:  # a broken file or an unknown codec
             raise NoSitemapError(str(error)) from None
         return Sitemap(tuple(self._pages), tuple(self._sitemaps))
 

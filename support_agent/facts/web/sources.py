@@ -1,7 +1,7 @@
 """The web sources of the merged search behind one small port, and three of them: Google, Wikipedia, SearXNG.
 
-Invariant: whatever a service answers becomes pages with bounded, visible text or an error that names the service; what
-one result lacks costs that result alone. Checked against local servers that answer as the services document it by
+Invariant: every answer becomes pages with limited, visible text, or an error that names the service; an incomplete
+result is skipped alone. Checked against local servers that answer as the services document it by
 tests/integration/facts/test_web_sources.py.
 """
 
@@ -27,7 +27,7 @@ MAX_EXCERPT_CHARACTERS = 2000
 
 
 class WebSource(Protocol):
-    """Something that finds pages for a question."""
+    """Finds pages for a question."""
 
     @property
     def name(self) -> str: ...
@@ -37,22 +37,22 @@ class WebSource(Protocol):
 
         Args:
             query: One line.
-            deadline: Of the running loop's clock, in s: what is not there by then is left out, best a little before.
+            deadline: Seconds of the running loop's clock; later results are ignored, so finish a little earlier.
         Raises:
-            ConfigError: it will not answer before a person corrects a setting.
+            ConfigError: a person must correct a setting first.
             TransientError: it does not answer now.
         """
         ...
 
 
 class _Said(BaseModel):
-    """A part of an answer; what else a service says is not looked at."""
+    """A part of an answer; unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class _SerperResult(_Said):
-    """One of `organic`, the `answerBox` or the `knowledgeGraph`, which name the same things differently."""
+    """An entry of `organic`, the `answerBox` or the `knowledgeGraph`, which use different names."""
 
     title: str = ""
     link: str = ""
@@ -125,7 +125,7 @@ class _WikiError(_Said):
 
 
 class _WikiAnswer(_Said):
-    """`query` is missing where nothing was found; an `error` comes with HTTP 200."""
+    """`query` is missing if nothing was found; an `error` comes with HTTP 200."""
 
     query: Any = None
     error: _WikiError | None = None
@@ -134,7 +134,7 @@ class _WikiAnswer(_Said):
 class Wikipedia:
     """A MediaWiki: `action=query` with `list=search`, then `prop=extracts` for each page, which gives one at a time.
 
-    A page's address is made from its number, so that the answer cannot name another one.
+    A page's address is built from its number, so that the answer cannot name another site.
     Source: MediaWiki API, modules Search and TextExtracts ("exlimit ... lowered to 1" for whole pages).
     """
 
@@ -188,7 +188,7 @@ class _SearxAnswer(_Said):
 class Searxng:
     """An instance of SearXNG, which asks many engines: GET /search?q=...&format=json.
 
-    Source: docs.searxng.org, Search API; 403 where `json` is not among `search.formats` of its settings.
+    Source: docs.searxng.org, Search API; 403 means that `json` is not among `search.formats` in its settings.
     """
 
     name = Service.SEARXNG.value
@@ -214,19 +214,19 @@ class Searxng:
 
 
 def excerpt(address: str, title: str, text: str) -> Page | None:
-    """A result as a service shows it; None where it has no address of a page, or no words."""
+    """A page from a result; None if it has no page address or no text."""
     whole = visible(text, MAX_EXCERPT_CHARACTERS)
     where = plain_address(address)
     return Page(address=where, title=line_of(title), text=whole, is_excerpt=True) if where and whole else None
 
 
 def with_query(address: str, parameters: dict[str, str]) -> str:
-    """An address with parameters behind those that it has."""
+    """An address with further parameters."""
     return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters)}"
 
 
 def read_json(kind: type[M], body: bytes, name: str) -> M:
-    """An answer in JSON; raises TransientError where it is another."""
+    """An answer in JSON; raises TransientError if it is none."""
     try:
         return kind.model_validate_json(body)
     except ValidationError:
@@ -234,7 +234,7 @@ def read_json(kind: type[M], body: bytes, name: str) -> M:
 
 
 def read(kind: type[M], said: Any, name: str) -> M:
-    """A part of an answer; raises TransientError where it is another."""
+    """A validated part of an answer; raises TransientError if it does not fit."""
     try:
         return kind.model_validate(said)
     except ValidationError:
@@ -242,7 +242,7 @@ def read(kind: type[M], said: Any, name: str) -> M:
 
 
 def each(kind: type[M], said: Iterable[Any]) -> Iterable[M]:
-    """Those parts of a list that are what they should be."""
+    """The valid entries of a list."""
     for part in said:
         try:
             yield kind.model_validate(part)

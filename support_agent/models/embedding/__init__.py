@@ -1,1 +1,1 @@
-"""Embedding models behind one port: each turns a text into a vector; near vectors are near meanings."""
+"""Embedding models behind one port: each turns a text into a vector; similar meanings have close vectors."""

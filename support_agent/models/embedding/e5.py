@@ -1,9 +1,9 @@
-"""multilingual-E5-small, weights of 4 bits: 384 dimensions, about 100 languages, questions told from passages.
+"""multilingual-E5-small with 4-bit weights: 384 dimensions, about 100 languages, separate roles for questions.
 
-The network is computed here with numpy. The engine that comes with the weights is written in C and reads customers'
-text: ten times U+FDFA, one letter that stands for eighteen, write behind the end of its memory. Nothing of it is used.
+The network is computed here with numpy. The C engine that comes with the weights is not used, as it would read
+customers' text: ten times U+FDFA, a character that stands for eighteen, makes it write beyond its memory.
 
-Invariant: a text has one vector, whatever it is embedded together with, to within 1e-5.
+Invariant: a text's vector does not depend on the other texts of a call, to within 1e-5.
 tests/contract/test_embedders.py checks it on the model.
 Source: Wang et al. 2024, Multilingual E5 Text Embeddings: BERT (Devlin et al. 2019), the mean over the last hidden
 state, L2 norm, and "query: " or "passage: " before the text.
@@ -28,22 +28,22 @@ from support_agent.models.embedding.unigram import Unigram
 MODEL_FILE = "e5-small-q4.bin"
 DIMENSIONS = 384
 MAX_TOKENS = 512
-"""Positions that the model has; what is behind them is not seen."""
+"""Positions of the model; later tokens are not read."""
 MAX_CHARACTERS = 2_000
-"""About 500 tokens in most languages."""
+"""Characters to read, about 500 tokens in most languages."""
 BATCH_TOKENS = 512
-"""Tokens of texts that are computed together: more do not make the matrices faster."""
+"""Tokens per batch: larger matrices are not faster."""
 MARKERS = frozenset({"<s>", "<pad>", "</s>", "<mask>"})
 ONE_THREAD = 1
-"""The matrices are small: a second core waits longer than it helps."""
+"""Cores: the matrices are small, so a second core does not help."""
 VERSION = 1
-"""Changes when this file computes other vectors."""
+"""Change it when this file computes other vectors."""
 NORMALIZED = tuple[Vectors, Vectors]
 """Weights and bias of a layer normalization."""
 
 
 class _Layer(NamedTuple):
-    """The matrices of one layer, one column an output, each with its bias."""
+    """The matrices of one layer, one column per output, each with its bias."""
 
     attention: tuple[Vectors, Vectors]
     mixed: tuple[Vectors, Vectors]
@@ -72,7 +72,7 @@ class MultilingualE5:
             file = read_file(path)
             self._network = _Network(file)
             self.name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}"
-            """Changes when the vectors do: the weights' checksum, how much of a text is seen, how it is computed."""
+            """Changes when the vectors do: from the weights' checksum, the read length and the method."""
         except (OSError, ValueError, KeyError) as error:
             raise unusable(model_dir, error) from error
         self._ends = (file.first, file.last)
@@ -82,7 +82,7 @@ class MultilingualE5:
         )
         self._threads = threads or ONE_THREAD
         self._pools = ThreadpoolController()
-        self._lock = threading.Lock()  # the number of threads is one setting of the whole process
+        self._lock = threading.Lock()  # the number of threads is a setting of the whole process
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts."""
@@ -100,7 +100,7 @@ class MultilingualE5:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of the texts that are computed together, in order; one text at least."""
+    """Batches as indices of texts, in order; at least one text each."""
     batch: list[int] = []
     filled = 0
     for index, length in enumerate(lengths):
@@ -114,7 +114,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 class _Network:
-    """The network's weights; float32, but for the 250,000 word vectors, which stay on the disk in 4 bits."""
+    """The network's weights: float32, except for the 250,000 word vectors, which stay on the disk in 4 bits."""
 
     def __init__(self, file: E5File) -> None:
         sizes = file.sizes
@@ -129,7 +129,7 @@ class _Network:
         self._layers = [_layer(file, f"l{number}") for number in range(sizes.layers)]
 
     def run(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """One vector a text: the tokens of all texts are one matrix, and attend to those of their own text alone."""
+        """One vector per text: the tokens of all texts form one matrix, but attend only within their text."""
         words = unpacked(self._words[np.concatenate(texts)])
         x = self._normalized(words + np.concatenate([self._places[: len(text)] for text in texts]), self._start)
         ends = np.cumsum([len(text) for text in texts])
@@ -180,7 +180,7 @@ def _layer(file: E5File, name: str) -> _Layer:
 
 
 def _gelu(x: Vectors) -> Vectors:
-    """x times the normal distribution function, whose error function is that of Abramowitz and Stegun, 7.1.26."""
+    """GELU: x times the normal distribution function, by the error function of Abramowitz and Stegun, 7.1.26."""
     size = np.abs(x) * np.float32(0.5**0.5)
     t = 1 / (1 + np.float32(0.3275911) * size)
     series = np.full_like(t, 1.061405429)

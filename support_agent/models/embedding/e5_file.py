@@ -1,11 +1,11 @@
-"""Read the file of multilingual-E5-small with weights of 4 bits: vocabulary, table of characters, tensors.
+"""Reads the file of multilingual-E5-small with 4-bit weights: vocabulary, character table, tensors.
 
 The file ("E5S1", version 1) is little-endian: a head, the pieces of the unigram vocabulary with their scores, a table
-that says what a character is replaced by, a directory of tensors, the tensors. A tensor is float32, or blocks of 32
-weights: a float16 scale and 16 bytes, byte j with weight j in its low half and weight j + 16 in its high half, each
-half 8 more than the weight divided by the scale.
+of character replacements, a directory of tensors, the tensors. A tensor is float32, or blocks of 32 weights: a float16
+scale and 16 bytes; byte j has weight j in its low half and weight j + 16 in its high half, each half as the weight
+divided by the scale, plus 8.
 
-Invariant: a file of other sizes is refused; nothing is read behind the file's end.
+Invariant: a file with other sizes is refused; nothing beyond the file's end is read.
 tests/unit/models/embedding/test_e5_file.py checks it on a tiny file.
 """
 
@@ -31,7 +31,7 @@ FLOATS, HALVES = 0, 1
 
 
 class Sizes(NamedTuple):
-    """What the network looks like."""
+    """The sizes of the network."""
 
     width: int
     layers: int
@@ -43,7 +43,7 @@ class Sizes(NamedTuple):
 
 
 class E5File(NamedTuple):
-    """What is in the file; the tensors are read from the disk when they are asked for."""
+    """The content of the file; tensors are read from the disk on request."""
 
     sizes: Sizes
     epsilon: float
@@ -52,7 +52,7 @@ class E5File(NamedTuple):
     unknown: int
     first: int
     last: int
-    """The numbers of the piece for what is in no other, and of those that begin and end a text."""
+    """The numbers of the unknown piece, and of the pieces that begin and end a text."""
     replacements: Mapping[int, str]
     tensors: Mapping[str, NDArray[np.uint8]]
 
@@ -61,11 +61,11 @@ class E5File(NamedTuple):
         return np.array(self.tensors[name]).view("<f4")
 
     def blocks(self, name: str, columns: int) -> NDArray[Any]:
-        """A tensor of blocks, one row an output, still on the disk."""
+        """A tensor of blocks, one row per output, on the disk."""
         return self.tensors[name].view(BLOCKS).reshape(-1, columns // BLOCK)
 
     def matrix(self, name: str, columns: int) -> Vectors:
-        """A tensor of blocks as float32, one row an output, in memory."""
+        """A tensor of blocks as float32, one row per output, in memory."""
         return unpacked(self.blocks(name, columns))
 
 
@@ -78,7 +78,7 @@ def unpacked(blocks: NDArray[Any]) -> Vectors:
 
 
 class _Reader:
-    """Reads one thing after the other; a read behind the end is a ValueError or a struct.error."""
+    """Reads the file in sequence; reading beyond the end raises a ValueError or a struct.error."""
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
         self.data = data

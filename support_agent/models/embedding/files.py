@@ -1,4 +1,4 @@
-"""The files of an embedding model: what their bytes are known by, and the error where they cannot be used."""
+"""The files of an embedding model: their checksum, and the error if they cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedder that is loaded when it is first asked: a command that embeds nothing pays neither time nor memory."""
+"""An embedder that is loaded at its first use, so that commands without embedding save time and memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support_agent.models.embedding.port import Embedder, Role, Vectors
 
 
 class LazyEmbedder:
-    """An `Embedder` that stands for the one that `load` returns; it is loaded once, by whichever thread comes first."""
+    """An `Embedder` in place of the one that `load` returns; the first thread to need it loads it, once."""
 
     def __init__(self, load: Callable[[], Embedder]) -> None:
         self._load = load

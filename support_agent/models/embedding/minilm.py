@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2, int8: small, fast, and made for English.
 
-Invariant: a text has one vector, whatever it is embedded together with, to within 1e-5; the weights are int8,
-the activations are not, and padding is masked. tests/integration/facts/test_embedding.py checks it on the model.
+Invariant: a text's vector does not depend on the other texts of a call, to within 1e-5; only the weights are int8, and
+padding is masked. tests/integration/facts/test_embedding.py checks it on the model.
 Source: mean pooling over the last hidden state and L2 norm, as in Sentence-BERT (Reimers and Gurevych 2019).
 """
 
@@ -23,13 +23,13 @@ MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 DIMENSIONS = 384
 MAX_TOKENS = 256
-"""The model was trained on texts of up to 256 tokens; what is behind them is not seen."""
+"""The model was trained on texts of up to 256 tokens; later tokens are not read."""
 BATCH_TOKENS = 1_024
-"""Tokens of one pass, padding counted: more are no faster, and the runtime keeps the memory of its largest pass."""
+"""Tokens per pass with padding: more are no faster, and the runtime keeps the memory of its largest pass."""
 MAX_THREADS = 4
 """More threads do not help on texts this short."""
 MAX_CHARACTERS = 10_000
-"""More than 256 tokens of any text that people write; a longer one is not cut into tokens to its end."""
+"""Characters to tokenise: more than 256 tokens of any text that people write."""
 
 
 class MiniLM:
@@ -57,16 +57,16 @@ class MiniLM:
         self._tokenizer.enable_truncation(MAX_TOKENS)
         files = [model_dir / name for name in (MODEL_FILE, TOKENIZER_FILE)]
         self.name = f"{checksum(files)}/{MAX_TOKENS}/{MAX_CHARACTERS}"
-        """Changes when the vectors do: the checksum of the model's files, and how much of a text is seen."""
+        """Changes when the vectors do: from the checksum of the model's files and the read length."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has, without the two that mark its ends; parted at white space they add up."""
+        """The number of tokens of each text, without the two end marks; it adds up over parts split at spaces."""
         return [len(encoding.ids) for encoding in self._whole.encode_batch(list(texts), add_special_tokens=False)]
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts.
 
-        An empty text has a vector too, near to nothing in particular.
+        An empty text has a vector too, close to no topic.
         """
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         encodings: list[Encoding] = self._tokenizer.encode_batch([readable(text, MAX_CHARACTERS) for text in texts])
@@ -75,7 +75,7 @@ class MiniLM:
         return vectors
 
     def _run(self, encodings: Sequence[Encoding]) -> Vectors:
-        """One pass over texts of about one length, padded to the longest."""
+        """One pass over texts of similar length, padded to the longest."""
         length = max(len(encoding.ids) for encoding in encodings)
         ids = np.zeros((len(encodings), length), dtype=np.int64)
         mask = np.zeros_like(ids)
@@ -91,7 +91,7 @@ class MiniLM:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of texts of about one length that are computed together, the shortest first; one text at least."""
+    """Batches as indices of texts of similar length, the shortest first; at least one text each."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[index] > BATCH_TOKENS:

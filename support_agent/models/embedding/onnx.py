@@ -1,4 +1,4 @@
-"""Open an ONNX model on onnxruntime; nothing is reported to the makers of the runtime.
+"""Opens an ONNX model on onnxruntime, without telemetry.
 
 tests/integration/facts/test_embedding.py checks the silence on the real models.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from support_agent.models.embedding.files import unusable
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read on import; without it onnxruntime reports to its makers
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read on import; without it onnxruntime sends telemetry
 
 import onnxruntime  # type: ignore[import-untyped]
 
@@ -23,9 +23,9 @@ def open_session(path: Path, threads: int, *, operators: str | None = None) -> A
 
     Args:
         threads: Cores to use within one operator, at least 1.
-        operators: A library with operators that the model needs besides the runtime's own.
+        operators: A library with further operators that the model needs.
     Raises:
-        ConfigError: the file is no model that the runtime can run.
+        ConfigError: the runtime cannot run the file.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

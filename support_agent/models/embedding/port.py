@@ -1,8 +1,8 @@
-"""The embedder port: turn short texts into vectors whose dot product says how alike their meanings are.
+"""The embedder port: turns short texts into vectors whose dot product is the similarity of their meanings.
 
-Every embedder keeps the same rules; tests/contract/test_embedders.py checks them on all of them: a text has one vector
-(to within 1e-5), whatever it is embedded together with, in whatever order and with however many threads; every string
-has a vector, also an empty one and one with characters that are none; nothing is sent anywhere.
+tests/contract/test_embedders.py checks the rules on every embedder: a text's vector (to within 1e-5) does not depend on
+the other texts of a call, their order or the number of threads; every string has a vector, even an empty one or one
+with invalid characters; nothing is sent anywhere.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
-"""One row a text, each of length 1, so that a dot product is a cosine."""
+"""One row per text, each of length 1, so that a dot product is a cosine."""
 
 Role = Literal["query", "passage"]
-"""What a text is: a question, or what may answer it. Texts that are compared as equals take one role, `query`."""
+"""The role of a text: a question, or a possible answer. Texts of one kind are compared in one role, `query`."""
 
 
 class Embedder(Protocol):
@@ -25,17 +25,17 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Changes when the vectors do; vectors are kept under it."""
+        """Changes when the vectors do; it is the key of stored vectors."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """The length of a row."""
+        """The dimensions of a vector."""
         ...
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), dimensions), in the order of the texts.
 
-        Each embedder reads the start of a text only, as far as its model can: cut long texts into pieces before.
+        Each embedder reads only the start of a text, as far as its model can: split long texts first.
         """
         ...

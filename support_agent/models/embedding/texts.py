@@ -1,6 +1,6 @@
-"""What an embedder reads of a text: its start, without what is no character.
+"""Prepares a text for an embedder: its start, without invalid characters.
 
-Invariant: what `readable` returns can be encoded as UTF-8 and holds no NUL, at which a library written in C stops;
+Invariant: the result can be encoded as UTF-8 and has no NUL, at which C libraries stop;
 tests/unit/models/embedding/test_texts.py checks it.
 """
 

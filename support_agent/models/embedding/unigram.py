@@ -1,10 +1,10 @@
-"""Cut a text into the pieces of a unigram vocabulary, as SentencePiece does, in memory-safe Python.
+"""Splits a text into the pieces of a unigram vocabulary, like SentencePiece, in memory-safe Python.
 
 The pieces of a word are those with the highest sum of scores (Kudo 2018, Subword regularization, section 3.2: the
-Viterbi algorithm). Written here because the vocabulary takes 20 MB so; a general library keeps it in 200 MB.
+Viterbi algorithm). This implementation stores the vocabulary in 20 MB, a general library in 200 MB.
 
-Invariant: the work is bounded by the length of the text times that of the longest piece, and what a customer writes is
-never a marker ("</s>"). tests/unit/models/embedding/test_unigram.py checks it.
+Invariant: the work is bounded by the text's length times the longest piece's, and a customer's text never becomes a
+marker ("</s>"). tests/unit/models/embedding/test_unigram.py checks it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 SPACE = "\u2581"
 """Stands for the white space before a word."""
 UNKNOWN_PENALTY = 10.0
-"""How much worse a character without a piece is than the worst piece; SentencePiece's constant."""
+"""Penalty of an unknown character below the worst piece; SentencePiece's constant."""
 
 
 class Unigram:
-    """The vocabulary, and the table by which characters are replaced first."""
+    """The vocabulary, and the table of character replacements."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class Unigram:
         """Keep the vocabulary.
 
         Args:
-            unknown: The number that stands for a run of characters that are in no piece.
-            markers: Numbers of pieces that no text has.
-            replacements: What stands for a character, by its code point; "" where it is left out.
+            unknown: The number for a run of unknown characters.
+            markers: Numbers of pieces that texts never get.
+            replacements: The replacement of a character, by its code point; "" removes it.
         """
         hidden = {unknown, *markers}
         self._numbers = {piece: number for number, piece in enumerate(pieces) if number not in hidden}
@@ -46,14 +46,16 @@ class Unigram:
         self._replacements = replacements
 
     def encode(self, text: str, most_characters: int) -> list[int]:
-        """The numbers of the text's pieces; of the replaced text the first `most_characters` characters are read."""
+        """The numbers of the text's pieces; reads the first `most_characters` characters after replacements."""
         plain = text.translate(self._replacements)[:most_characters]
         return [number for word in plain.split() for number in self._word(SPACE + word)]
 
     def _word(self, word: str) -> Iterator[int]:
-        """The best pieces of one word, first to last; neighbours without a piece are one unknown."""
+        """The best pieces of one word, in order; adjacent unknown characters are one unknown piece."""
         best = [0.0] + [-math.inf] * len(word)
-        steps = [(0, 0)] * (len(word) + 1)  # of the best way to each place: where its last piece starts, and the piece
+        steps = [(0, 0)] * (
+            len(word) + 1
+        )  # for the best split up to each position: the start of its last piece, and the piece
         for start in range(len(word)):
             if best[start] + self._unknown_score > best[start + 1]:
                 best[start + 1], steps[start + 1] = best[start] + self._unknown_score, (start, self._unknown)

@@ -1,7 +1,7 @@
 """Universal Sentence Encoder, multilingual (version 3), int8: 512 dimensions, made for questions in 16 languages.
 
-Invariant: a text has one vector. The model rounds its activations to int8 by the largest value in the batch, so that
-a neighbour would change a vector by a hundredth and more: each text is a batch of its own.
+Invariant: a text's vector does not depend on other texts. The model rounds its activations to int8 by the batch's
+largest value, so another text would change a vector by a hundredth and more: each text is its own batch.
 tests/contract/test_embedders.py checks it on the model.
 Source: Yang et al. 2019, Multilingual Universal Sentence Encoder for Semantic Retrieval (the model without roles).
 """
@@ -22,9 +22,9 @@ from support_agent.models.embedding.texts import readable
 MODEL_FILE = "model.onnx"
 DIMENSIONS = 512
 MAX_CHARACTERS = 2_000
-"""A text takes 20 ms at this length, and the time grows with its square."""
+"""Characters to read: a text of this length takes 20 ms, and the time grows with its square."""
 ONE_THREAD = 1
-"""A text takes a millisecond or two; a second thread waits longer than it helps."""
+"""Threads: a text takes one or two milliseconds, so a second thread does not help."""
 
 
 class SentenceEncoder:
@@ -44,7 +44,7 @@ class SentenceEncoder:
         path = model_dir / MODEL_FILE
         self._session = open_session(path, threads or ONE_THREAD, operators=get_library_path())
         self.name = f"{checksum([path])}/{MAX_CHARACTERS}"
-        """Changes when the vectors do: the checksum of the model's file, and how much of a text is seen."""
+        """Changes when the vectors do: from the checksum of the model's file and the read length."""
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 512), in the order of the texts."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from support_agent.cases.rate_limits import why_limited
 from support_agent.config.settings import AgentSettings, DeskSettings
@@ -37,7 +37,7 @@ ANSWERED, NEAR, OF_CUSTOMER = "answered", "near", "_of_customer"
 FAILED, DELAYED, NO_BOUNCE = "failed", "delayed", "no_bounce"
 SILENT = "silent"
 VISIBLE = "visible"
-LETTERS = {"case_is_full": (5, 0), "day_is_full": (0, 10), "there_is_room": (4, 9)}
+SENT_BEFORE = {"case_is_full": (5, 0), "day_is_full": (0, 10), "there_is_room": (4, 9)}
 """Automatic mails sent before the example: in its case, and to its sender within a day."""
 BOUNCED = "tom.berg@example.org of <case-1@harborfile.example>"
 """What each example of a bounce contains: the recipient, and the Message-ID of the returned mail.
@@ -49,13 +49,26 @@ LAST_ROWS = ("words", CLOSING_RULE, PERSON_RULE)
 TEXTS = ("what", "source", "proven_by")
 
 
-class _Row(NamedTuple):
-    """One row of `rows.toml`, as its head explains it; `mails` are the examples by outcome."""
+OUTCOME = (
+    rf"{ANSWERED}|{NEAR}|{SILENT}|{VISIBLE}|{LEVEL}[0-3]|{FAILED}|{DELAYED}|{NO_BOUNCE}|{'|'.join(SENT_BEFORE)}"
+    rf"|({'|'.join(Verdict)})({OF_CUSTOMER})?"
+)
 
-    mails: Mapping[str, Sequence[str]]
+
+class _Row(Frozen):
+    """One row of `rows.toml`, as its head explains it; `mails` are the names of the examples by outcome."""
+
+    mails: dict[Annotated[str, Field(pattern=f"^({OUTCOME})$")], tuple[str, ...]] = Field(default_factory=dict)
     what: str = ""
     source: str = ""
     proven_by: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_outcome(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """In the file, an outcome is a key beside the texts."""
+        texts = {key: row[key] for key in TEXTS if key in row}
+        return {**texts, "mails": {key: row[key] for key in row if key not in TEXTS}}
 
 
 class ExampleResult(Frozen):
@@ -95,7 +108,7 @@ def run_rows(folder: Path = FOLDER) -> tuple[RowResult, ...]:
     """
     rows = _table(folder)
     names = sorted({*rows, *(rule.id for rule in RULES)}, key=_order)
-    return tuple(_result(name, rows.get(name, _Row({})), folder) for name in names)
+    return tuple(_result(name, rows.get(name, _Row()), folder) for name in names)
 
 
 def _result(name: str, row: _Row, folder: Path) -> RowResult:
@@ -133,8 +146,8 @@ def _came_out(row: str, outcome: str, raw: bytes) -> tuple[str, str]:
     message = parse(raw)
     if outcome in {FAILED, DELAYED, NO_BOUNCE}:
         return NO_BOUNCE if outcome == NO_BOUNCE else f"{outcome}: {BOUNCED}", _bounced(message, raw)
-    if outcome in LETTERS:
-        in_case, today = LETTERS[outcome]
+    if outcome in SENT_BEFORE:
+        in_case, today = SENT_BEFORE[outcome]
         is_full = outcome != "there_is_room"
         limit = why_limited(AGENT, in_case=in_case, today=today)
         return "a person" if is_full else "an answer", "a person" if limit else "an answer"
@@ -184,11 +197,9 @@ def _order(row: str) -> int:
 def _table(folder: Path) -> dict[str, _Row]:
     try:
         rows = tomllib.loads((folder / "rows.toml").read_text("utf-8"))
+        return {name: _Row.model_validate(row) for name, row in rows.items()}
     except (OSError, ValueError) as error:
         raise _incomplete("rows.toml") from error
-    return {
-        name: _Row(**{word: row.pop(word) for word in TEXTS if word in row}, mails=row) for name, row in rows.items()
-    }
 
 
 def _raw(folder: Path, name: str) -> bytes:
@@ -200,4 +211,4 @@ def _raw(folder: Path, name: str) -> bytes:
 
 def _incomplete(name: str) -> ConfigError:
     todo = "install support-agent again"
-    return ConfigError(f"this installation lacks conformance/{name}: {todo}", code="installation")
+    return ConfigError(f"this installation lacks a usable conformance/{name}: {todo}", code="installation")

@@ -39,9 +39,9 @@ class Line(Frozen):
 class Step(StrEnum):
     """The steps of the cascade that can decide a question."""
 
-    SETTLED = "settled without the language model"
+    DECIDED = "decided without the language model"
     HOPELESS = "hopeless, so the language model was not asked"
-    ASKED = "settled with the language model"
+    ASKED = "decided with the language model"
 
 
 class Decided(Frozen):
@@ -122,7 +122,7 @@ def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
     """
     best = next(vote for vote in choice.votes if vote.key != NONE_KEY)
     before = next(vote.unasked or 0.0 for vote in choice.votes if vote.key == NONE_KEY)
-    step = Step.HOPELESS if is_hopeless([before], least) else Step.SETTLED
+    step = Step.HOPELESS if is_hopeless([before], least) else Step.DECIDED
     return Decided(
         topic=best.key,
         right=tuple(right),
@@ -180,7 +180,7 @@ def report_of(decided: Sequence[Decided], threshold: float) -> Report:
     inside = [one for one in decided if one.right]
     outside = [one for one in decided if not one.right]
     answered = [one for one in decided if one.confidence >= threshold]
-    whole = _step(Step.SETTLED, decided, threshold)
+    whole = _step(Step.DECIDED, decided, threshold)
     return Report(
         lines=len(decided),
         in_scope=len(inside),

@@ -20,7 +20,7 @@ from support_agent.ops.evals.files import data_file, read_text
 from support_agent.planner.plan_run import TOPIC_KINDS
 
 LABELS = "labels.jsonl"
-HANDED_OVER, ASKED_BACK = "escalate", "ask_clarification"
+ESCALATED, ASKED_BACK = "escalate", "ask_clarification"
 KINDS = TOPIC_KINDS | {"calculate": "series"}
 """The kind of topic of each outcome."""
 _OUTCOME = re.compile(rf"({'|'.join(KINDS)})\((\w+)[^()]*\)")
@@ -56,7 +56,7 @@ class Label:
 
 
 def _is_outcome(text: str) -> str:
-    if text not in {HANDED_OVER, ASKED_BACK} and not _OUTCOME.fullmatch(text):
+    if text not in {ESCALATED, ASKED_BACK} and not _OUTCOME.fullmatch(text):
         raise ValueError(f"{text!r} is no outcome such as send_document(1), escalate or ask_clarification")
     return text
 

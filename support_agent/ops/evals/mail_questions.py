@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from support_agent.facts.learning.recording import Asking
 from support_agent.mail.message import parse
-from support_agent.ops.evals.mail_labels import HANDED_OVER, Label, Sections, document_of
+from support_agent.ops.evals.mail_labels import ESCALATED, Label, Sections, document_of
 from support_agent.planner.segments import Read
 from support_agent.workflow.decide import questions_in
 
@@ -28,6 +28,6 @@ def asking(
 ) -> Iterator[Asking]:
     """One question with the documents that answer it; nothing if it is about a value."""
     numbers = [number for number in map(document_of, outcomes) if number is not None]
-    if numbers or set(outcomes) == {HANDED_OVER}:
+    if numbers or set(outcomes) == {ESCALATED}:
         named = {number: (sections or {})[number].any_of for number in numbers if number in (sections or {})}
         yield Asking(key=key, question=question, answers={number: named.get(number, frozenset()) for number in numbers})

@@ -6,19 +6,27 @@ tests/unit/cli/test_eval.py and tests/unit/cli/test_calibrate.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
 from support_agent.config.settings import Settings
-from support_agent.errors import PermanentError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.facts.opening import open_topic_search
 from support_agent.facts.search import CompanySearch
-from support_agent.facts.topics import Topic
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.opening import close, open_model
 from support_agent.models.progress import stderr_progress
-from support_agent.ops.evals.intents import Way
+from support_agent.ops.evals.intents import (
+    OUT_OF_SCOPE,
+    Decided,
+    Report,
+    Way,
+    evaluate,
+    read_lines,
+    topics_of_lines,
+)
 from support_agent.planner.choice import Chooser, Option
 from support_agent.planner.combiner import committed
 
@@ -55,15 +63,22 @@ def open_chooser(settings: Settings) -> Iterator[Chooser]:
         close(model)
 
 
-@contextmanager
-def open_intents(settings: Settings, topics: Sequence[Topic]) -> Iterator[tuple[CompanySearch, Way]]:
-    """A search over these topics, and the way to decide a question about them.
+def measure_intents(
+    settings: Settings, train: Path, test: Path, oos: Path | None, clock: Callable[[], float]
+) -> tuple[Report, list[Decided]]:
+    """Decide the questions of `test`, and of `oos`, which a person must answer; `train` has the examples of each topic.
 
     Raises:
-        ConfigError: a model cannot be used.
+        ConfigError: a file cannot be used, no line of `train` has a label, or a model cannot be used.
     """
+    topics, lines = topics_of_lines(read_lines(train)), read_lines(test)
+    outside = read_lines(oos) if oos else []
+    lines += [line.model_copy(update={"label": OUT_OF_SCOPE}) for line in outside]
+    if not topics:
+        raise ConfigError(f"{train}: no line with a label: without one nothing can be chosen")
     search = open_search(settings)
     search.update(topics)
     options = {topic.key: Option(key=topic.key, title=topic.title) for topic in topics}
     with open_chooser(settings) as chooser:
-        yield search, Way(chooser, options, settings.planner.threshold_answer, settings.planner.shortlist)
+        way = Way(chooser, options, settings.planner.threshold_answer, settings.planner.shortlist)
+        return evaluate(search, way, lines, clock)

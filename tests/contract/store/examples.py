@@ -93,7 +93,7 @@ def label(mail_id: MailId, outcome: LabelOutcome = LabelOutcome.SAME, at: dateti
     return Label(mail_id=mail_id, outcome=outcome, keys=("document:1",), who=ANNA, how=LabelSource.COMMAND, made_at=at)
 
 
-def letter(
+def rendered(
     mail_id: MailId, kind: OutgoingKind = OutgoingKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
 ) -> RenderedMailRecord:
     return RenderedMailRecord(
@@ -117,7 +117,7 @@ def outgoing(
     number: int = 1,
     subject: str = "Re: Refund?",
 ) -> OutgoingMail:
-    made_from = letter(mail_id, kind, subject, number)
+    made_from = rendered(mail_id, kind, subject, number)
     return OutgoingMail(
         mail_id=mail_id,
         case_id=case_id,

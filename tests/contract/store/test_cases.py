@@ -16,11 +16,11 @@ from tests.contract.store.examples import (
     NOON,
     case,
     fill,
-    letter,
     outgoing,
     plan,
     put,
     record,
+    rendered,
 )
 
 OTHER = CaseId("AAAAAAAAAA")
@@ -162,6 +162,6 @@ def test_the_timeline_holds_everything_in_order(store: Store) -> None:
     assert [entry.mail.id for entry in timeline.mails] == [first, second]
     entry, follow_up = timeline.mails
     assert entry.plan == plan(first)
-    assert entry.letters == (letter(first),)
+    assert entry.rendered_mails == (rendered(first),)
     assert entry.outbox == store.outbox.find(mail_id=first)
-    assert (follow_up.plan, follow_up.letters, follow_up.outbox) == (None, (), ())
+    assert (follow_up.plan, follow_up.rendered_mails, follow_up.outbox) == (None, (), ())

@@ -16,7 +16,7 @@ OPERATOR, BOUNCE = DeliverySource.OPERATOR, DeliverySource.BOUNCE
 LATER = NOON + MINUTE
 
 
-def settle(
+def update(
     store: Store, row: OutboxRecord, after: OutboxStatus, by: DeliverySource = OPERATOR, *sources: OutboxStatus
 ) -> bool:
     return store.deliveries.update(row.id, after, by, "why", LATER, sources or tuple(OutboxStatus))
@@ -25,13 +25,13 @@ def settle(
 def test_s62_what_is_settled_is_moved_and_written_down_once(store: Store) -> None:
     """Rule: the operator who says it twice has said it once; who said it stands beside the mail."""
     row = bring_to(store, UNCERTAIN)
-    assert settle(store, row, SENT)
-    assert not settle(store, row, SENT)
+    assert update(store, row, SENT)
+    assert not update(store, row, SENT)
     now = store.outbox.get(row.id)
     assert now is not None
     assert (now.status, now.last_detail, now.sent_at) == (SENT, "why", LATER)
     (told,) = store.deliveries.of(row.id)
-    assert (told.number, told.before, told.after, told.by, told.settled_at) == (
+    assert (told.number, told.before, told.after, told.by, told.updated_at) == (
         1,
         UNCERTAIN,
         SENT,
@@ -43,7 +43,7 @@ def test_s62_what_is_settled_is_moved_and_written_down_once(store: Store) -> Non
 def test_s62_a_mail_that_is_to_be_sent_again_begins_anew(store: Store) -> None:
     """Rule: all its tries, due at once, the same bytes and Message-ID (S42)."""
     row = bring_to(store, FAILED)
-    assert settle(store, row, READY)
+    assert update(store, row, READY)
     (ready,), due = store.outbox.ready(LATER, limit=10), store.outbox.get(row.id)
     assert due is not None
     assert ready.id == due.id
@@ -54,7 +54,7 @@ def test_what_the_sources_do_not_allow_changes_nothing(store: Store) -> None:
     """Rule: between the look and the change another process may have had it."""
     row = bring_to(store, SENT)
     with pytest.raises(PermanentError, match="is sent and cannot become ready"):
-        settle(store, row, READY, OPERATOR, UNCERTAIN)
+        update(store, row, READY, OPERATOR, UNCERTAIN)
     assert store.deliveries.of(row.id) == ()
     assert store.outbox.get(row.id) == row
     with pytest.raises(PermanentError, match="no mail unknown"):
@@ -74,14 +74,14 @@ def test_all_that_is_not_known_to_be_out_is_open(store: Store, status: OutboxSta
 def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fails_anew(store: Store) -> None:
     """Rule: a bounce is nobody's decision; a person's is over once the mail was sent again."""
     row = bring_to(store, SENT)
-    assert settle(store, row, FAILED, BOUNCE)
-    assert not settle(store, row, FAILED, BOUNCE)
+    assert update(store, row, FAILED, BOUNCE)
+    assert not update(store, row, FAILED, BOUNCE)
     assert [record.id for record in store.deliveries.unresolved()] == [row.id]
-    assert settle(store, row, FAILED)
-    assert not settle(store, row, FAILED)
-    assert not settle(store, row, FAILED, BOUNCE)
+    assert update(store, row, FAILED)
+    assert not update(store, row, FAILED)
+    assert not update(store, row, FAILED, BOUNCE)
     assert store.deliveries.unresolved() == ()
-    assert settle(store, row, READY)
+    assert update(store, row, READY)
     assert store.outbox.claim(row.id, LATER)
     MARKS[FAILED](store, row.id)
     assert [record.id for record in store.deliveries.unresolved()] == [row.id]
@@ -94,10 +94,10 @@ def test_s64_a_loss_that_became_certain_is_told_again(store: Store, by: Delivery
     row = bring_to(store, UNCERTAIN)
     assert tell(store, row) is not None
     assert store.outbox.unnotified_losses() == ()
-    assert settle(store, row, FAILED, by)
+    assert update(store, row, FAILED, by)
     is_news = by is not OPERATOR
     assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * is_news
-    assert not settle(store, row, FAILED, BOUNCE)
+    assert not update(store, row, FAILED, BOUNCE)
     assert (tell(store, row, number=3) is not None) is is_news
     assert store.outbox.unnotified_losses() == ()
 

@@ -20,7 +20,7 @@ from support_agent.store.records import (
     OutgoingMail,
 )
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
+from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, outgoing, put, queue, record, rendered
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
     OutboxStatus.SENT: lambda store, row: store.outbox.mark_sent(row, "250 ok", NOON),
@@ -75,7 +75,7 @@ def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
     again = store.outbox.queue(outgoing(row.mail_id, body=b"other", subject="other"))
     assert again == (row,)
     assert only(store) == row
-    assert store.outbox.letter(row.mail_id, row.kind) == letter(row.mail_id)
+    assert store.outbox.rendered(row.mail_id, row.kind) == rendered(row.mail_id)
 
 
 def test_mails_are_queued_all_or_none(store: Store) -> None:
@@ -87,7 +87,7 @@ def test_mails_are_queued_all_or_none(store: Store) -> None:
     with pytest.raises(PermanentError, match="Message-ID"):
         store.outbox.queue(packet, answer)
     assert store.outbox.find(mail_id=mail_id) == ()
-    assert store.outbox.letter(mail_id, OutgoingKind.PACKET) is None
+    assert store.outbox.rendered(mail_id, OutgoingKind.PACKET) is None
 
 
 def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -> None:
@@ -297,18 +297,18 @@ def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) ->
     assert tell(store, row, 3) is not None
     told = store.outbox.get(row.id)
     assert told is not None
-    assert told.told_at == NOON + DAY
+    assert told.notified_at == NOON + DAY
 
 
 def test_notices_of_one_mail_are_mails_of_their_own(store: Store) -> None:
-    """Rule: each with its letter and its id; the first bears no number, as those of any other kind."""
+    """Rule: each with its rendered mail and its id; the first bears no number, as those of any other kind."""
     mail_id, kind = record(store), OutgoingKind.FAILURE
     for number in (1, 2):
         subject = f"notice {number}"
         store.outbox.queue(outgoing(mail_id, kind, number=number, subject=subject))
     assert [row.id for row in store.outbox.find()] == [f"{mail_id}-failure", f"{mail_id}-failure-2"]
     for number in (1, 2):
-        assert store.outbox.letter(mail_id, kind, number) == letter(mail_id, kind, f"notice {number}", number)
+        assert store.outbox.rendered(mail_id, kind, number) == rendered(mail_id, kind, f"notice {number}", number)
 
 
 @pytest.mark.parametrize("after", [OutboxStatus.READY, OutboxStatus.SENT])

@@ -1,4 +1,4 @@
-"""Plans, and the versions that letters are made with, on each database."""
+"""Plans, and the versions that mails are made with, on each database."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from support_agent.core.levels import Level
 from support_agent.store.records import CaseId, EarlierAnswer, MailId, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, record
+from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, outgoing, put, record, rendered
 
 LEVELS: tuple[Level, ...] = (0, 1, 2, 3)
 NONE = MailId("other")
@@ -60,7 +60,7 @@ BOUNDS: list[tuple[str, Level, datetime, int]] = [
 def test_letters_and_answers_of_a_sender_are_told_by_address_level_and_time(
     store: Store, address: str, level: Level, since: datetime, count: int
 ) -> None:
-    """Rule: what less proven mails caused does not count for a proven one, nor a mail's own letter for itself."""
+    """Rule: what less proven mails caused does not count for a proven one, nor a mail's own mail for itself."""
     mail_id, other = answered(store), MailId("other")
     assert store.traffic.for_sender(ANSWERS, address, level, since, other) == count
     assert len(answers(store, address, level, since=since, but_for=other)) == count
@@ -74,7 +74,7 @@ def test_answers_come_with_what_they_said_the_newest_first(store: Store) -> None
     answered(store, 2, at=NOON + MINUTE, case_id=OTHER)
     found = answers(store)
     assert [(entry.case_id, entry.queued_at) for entry in found] == [(OTHER, NOON + MINUTE), (CASE, NOON)]
-    assert found[1].payload == letter(first).payload
+    assert found[1].payload == rendered(first).payload
 
 
 def test_answers_of_the_case_are_known_whoever_asked_and_however_long_ago(store: Store) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import StatementError
 
 from support_agent.store.columns import MAX_KEY_BYTES
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, NOON, case, cursor, letter, outgoing, queue, raw, record
+from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, queue, raw, record, rendered
 
 NASTY = "a\x00b \ud800 \u202e Größe 😀 '; DROP TABLE mails; -- {{ 7*7 }}"
 
@@ -39,11 +39,11 @@ def test_a_message_id_too_long_for_an_index_is_still_found(store: Store) -> None
 
 def test_json_comes_back_equal(store: Store) -> None:
     """Rule: spans are rendered bytes; every character of them must come back, in order."""
-    saved = letter(record(store)).model_copy(
+    saved = rendered(record(store)).model_copy(
         update={"rendered": {"z": NASTY, "a": [1, 2**60, 0.1, -0.0, 1e-300, True, None, "", {"": []}]}}
     )
     store.outbox.queue(outgoing(saved.mail_id).model_copy(update={"rendered": saved.rendered}))
-    loaded = store.outbox.letter(saved.mail_id, saved.kind)
+    loaded = store.outbox.rendered(saved.mail_id, saved.kind)
     assert loaded == saved
     assert loaded is not None
     assert list(loaded.rendered) == ["z", "a"]

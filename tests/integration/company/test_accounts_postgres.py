@@ -13,7 +13,7 @@ import pytest
 from support_agent.company import database as module
 from support_agent.company.accounts import Accounts, check_accounts
 from support_agent.company.database import ReadOnlyDatabase
-from support_agent.company.periods.periods import periods
+from support_agent.company.periods.recognition import periods
 from support_agent.company.values import Count, Customer, Day, Money
 from support_agent.core.findings import Severity
 from support_agent.errors import ConfigError, TransientError

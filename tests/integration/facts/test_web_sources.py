@@ -155,7 +155,7 @@ def test_a_service_that_hangs_is_given_up(service: str) -> None:
 
 @pytest.mark.parametrize("service", ["google", "duckduckgo", "searxng"])
 def test_a_page_that_hangs_costs_its_text_and_not_the_other_pages(service: str) -> None:
-    """What was found is handed over shortly before the time is up."""
+    """What was found is returned shortly before the time is up."""
 
     def slow(request: Any) -> Reply:
         return Reply(hangs=True) if request.path == "/refunds" else pages(ARTICLES)(request)

@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
+from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.demo.workspace import CONFIG_FILE, init
 from tests.acceptance.program import environment
 from tests.acceptance.test_run_once import servers_as_settings
 from tests.fakes_desk import LINE
-from tests.fakes_journey import DESK, JAMES, SUPPORT_ADDRESS, write
+from tests.fakes_journey import DESK, JAMES, write
 from tests.journey.program import COMMAND
 from tests.servers.dovecot import Dovecot
 from tests.servers.postfix import Postfix

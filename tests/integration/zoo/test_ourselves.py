@@ -113,18 +113,16 @@ def test_hop_count_ends_what_the_marks_do_not(count: int, open_house: Opener, wo
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_limits_end_what_no_mark_does(count: int, open_house: Opener, world: Worlds) -> None:
-    """S12: nothing at all says that machines are talking, and the count of letters ends it."""
+    """S12: nothing at all says that machines are talking, and the count of mails ends it."""
     opened = houses(open_house, count)
     post = world(*opened)
     strip: Callable[[Posted], Posted] = lambda posted: without(posted, *MARKS, ORIGIN_HEADER)  # noqa: E731
     post.gateway = strip if count == 2 else ring(strip)
     limits = opened[0].office.settings.agent
 
-    rounds = post.drain(
-        by_hand(ADDRESSES[1], ADDRESSES[0]), most_rounds=count * limits.max_letters_per_sender_a_day + 2
-    )
+    rounds = post.drain(by_hand(ADDRESSES[1], ADDRESSES[0]), most_rounds=count * limits.max_mails_per_sender_a_day + 2)
 
-    most = limits.max_letters_per_case if count == 2 else limits.max_letters_per_sender_a_day
+    most = limits.max_mails_per_case if count == 2 else limits.max_mails_per_sender_a_day
     for house in opened:
         written = [posted for posted in between(post)[1:] if posted.envelope_from == house.address]
         assert len(written) <= most

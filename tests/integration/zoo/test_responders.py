@@ -41,7 +41,7 @@ def question(text: str = REFUND, sender: str = ADDRESS, in_reply_to: str | None 
     return Posted(sender, "support@harborfile.example", raw.partition(b"\r\n")[2])
 
 
-def letters(world: PostOffice, house: OurHouse) -> list[bytes]:
+def sent_to_customer(world: PostOffice, house: OurHouse) -> list[bytes]:
     """What our machine wrote by itself, to anybody but the desk."""
     ours = [posted for posted in world.carried if posted.envelope_from.endswith(house.address.partition("@")[2])]
     return [
@@ -62,7 +62,7 @@ def test_machine_with_marks_gets_the_one_answer(
 
     post.drain(question(), most_rounds=4)
 
-    assert len(letters(post, house)) == 1
+    assert len(sent_to_customer(post, house)) == 1
     assert post.packets == 0
     assert house.deliveries == len(house.handled) == 1 + peer.answered
     assert house.unended() == []
@@ -90,11 +90,11 @@ def test_person_behind_a_machine_is_answered_again(kind: type[Responder], open_h
     house, peer = open_house(), kind(ADDRESS)
     post = world(house, peer)
     post.drain(question())
-    first = parse(letters(post, house)[0]).message_id
+    first = parse(sent_to_customer(post, house)[0]).message_id
 
     post.drain(question(PASSWORD, in_reply_to=first, number=2), most_rounds=4)
 
-    assert len(letters(post, house)) == 2
+    assert len(sent_to_customer(post, house)) == 2
     assert post.packets == 0
     cases = {mail.case_id for mail in house.office.store.mails.find(status=MailStatus.ANSWERED)}
     assert len(cases) == 1, "both mails are in one case"
@@ -106,15 +106,15 @@ def test_person_behind_a_machine_is_answered_again(kind: type[Responder], open_h
 def test_machine_without_marks_meets_the_limits(
     kind: type[Responder], proof: str, open_house: Opener, world: Worlds
 ) -> None:
-    """S12: nobody can tell it from a person at first, so letters and packets are counted, and then there is silence."""
+    """S12: nobody can tell it from a person at first, so mails and packets are counted, and then there is silence."""
     house, peer = open_house(proof=proof), kind(ADDRESS)
     post, limits = world(house, peer), house.office.settings.agent
 
     post.drain(question(), most_rounds=2 * (limits.max_packets_per_sender_a_day + 1))
 
     is_threaded = proof == "dmarc" and peer.thread(parse(b"Message-ID: <a@b>\r\n\r\n")) != []
-    most = limits.max_letters_per_case if is_threaded else limits.max_letters_per_sender_a_day
-    assert len(letters(post, house)) <= (most if proof != "none" else 0)
+    most = limits.max_mails_per_case if is_threaded else limits.max_mails_per_sender_a_day
+    assert len(sent_to_customer(post, house)) <= (most if proof != "none" else 0)
     assert post.packets <= limits.max_packets_per_sender_a_day
     answers = [parse(row.raw).text for row in house.office.store.outbox.find(kind=OutgoingKind.ANSWER)]
     assert len(answers) == len(set(answers)), "the same answer twice"
@@ -130,12 +130,12 @@ def test_person_behind_a_machine_without_marks_is_not_lost(
     house, peer = open_house(), kind(ADDRESS)
     post = world(house, peer)
     post.drain(question())
-    before = len(letters(post, house)) + post.packets
+    before = len(sent_to_customer(post, house)) + post.packets
     post.clock.instant += timedelta(days=1)
 
     post.drain(question(PASSWORD, number=2), most_rounds=24)
 
-    assert len(letters(post, house)) + post.packets > before
+    assert len(sent_to_customer(post, house)) + post.packets > before
 
 
 def test_machine_with_many_addresses_that_answers_our_letter_gets_no_other(open_house: Opener, world: Worlds) -> None:
@@ -145,17 +145,17 @@ def test_machine_with_many_addresses_that_answers_our_letter_gets_no_other(open_
 
     post.drain(question(), most_rounds=8)
 
-    assert (len(letters(post, house)), post.packets, house.unended()) == (1, 1, [])
+    assert (len(sent_to_customer(post, house)), post.packets, house.unended()) == (1, 1, [])
 
 
 def test_machine_with_many_addresses_and_no_thread_meets_the_breaker(open_house: Opener, world: Worlds) -> None:
     """S12: who is somebody else in each mail meets the half of the hour that all strangers share; the desk is told."""
-    house = open_house(max_letters_per_hour=8)
+    house = open_house(max_mails_per_hour=8)
     post = world(house, ThreadlessShifter(ADDRESS))
 
     post.drain(question(), most_rounds=40)
 
-    assert len(letters(post, house)) + post.packets == 8 // 2 + 1
+    assert len(sent_to_customer(post, house)) + post.packets == 8 // 2 + 1
     assert house.deliveries == len(house.handled)
     waiting = house.office.store.outbox.find(status=OutboxStatus.READY)
     assert waiting or house.unended(), "what is too much waits until the hour has room"
@@ -169,7 +169,7 @@ def test_slow_machine_is_no_way_around_the_limits(open_house: Opener, world: Wor
 
     post.drain(question(), most_rounds=20)
 
-    assert len(letters(post, house)) <= house.office.settings.agent.max_letters_per_case
+    assert len(sent_to_customer(post, house)) <= house.office.settings.agent.max_mails_per_case
     assert house.unended() == []
 
 
@@ -183,7 +183,7 @@ def test_vacation_notices_of_a_month_are_all_filed(open_house: Opener, world: Wo
         post.drain(question(text, number=number))
         post.clock.instant += timedelta(days=5)
 
-    assert (len(letters(post, house)), peer.answered, post.packets) == (3, 3, 0)
+    assert (len(sent_to_customer(post, house)), peer.answered, post.packets) == (3, 3, 0)
     assert len(house.office.store.mails.find(status=MailStatus.FILED)) == 3
 
 
@@ -194,5 +194,5 @@ def test_customer_who_is_away_is_not_given_to_a_person(open_house: Opener, world
 
     post.drain(question(sender=peer.address))
 
-    assert (len(letters(post, house)), peer.answered, post.packets) == (1, 1, 0)
+    assert (len(sent_to_customer(post, house)), peer.answered, post.packets) == (1, 1, 0)
     assert len(house.office.store.mails.find(status=MailStatus.FILED)) == 1

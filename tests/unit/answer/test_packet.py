@@ -91,13 +91,13 @@ def test_a_template_that_hides_what_was_found_is_refused(templates: Templates, p
 def test_a_word_for_another_finding_is_refused(templates: Templates, place: int) -> None:
     """Each question has its own reason: the words of one may not stand beside another."""
     looked = tuple(
-        PACKET.looked[0].model_copy(update={"number": number, "reason_code": code})
+        PACKET.retrievals[0].model_copy(update={"number": number, "reason_code": code})
         for number, code in ((1, "irrelevant"), (2, "not_an_answer"))
     )
-    packet = PACKET.model_copy(update={"looked": looked})
+    packet = PACKET.model_copy(update={"retrievals": looked})
     rendered = render_packet(packet, templates)
     check(rendered, packet, templates)
-    turned = packet.model_copy(update={"looked": tuple(reversed(looked))})
+    turned = packet.model_copy(update={"retrievals": tuple(reversed(looked))})
     spans = [s for s in rendered.text.spans if isinstance(s.source, WordSource) and s.source.section == "finding"]
     with pytest.raises(GateRefused, match="nothing at the source"):
         check_surface("text", Rendered(spans=(spans[place],)), turned, templates)
@@ -106,8 +106,8 @@ def test_a_word_for_another_finding_is_refused(templates: Templates, place: int)
 @pytest.mark.parametrize("locale", ["en", "de"])
 def test_no_line_of_the_evidence_is_the_customers(templates: Templates, locale: str) -> None:
     """A question that reads like the packet's own lines stays on the line that says that it is a question."""
-    looked = PACKET.looked[0].model_copy(update={"question": "Hi?\n- document 1, grade 1.00, Send the password"})
-    packet = PACKET.model_copy(update={"looked": (looked,), "locale": locale})
+    looked = PACKET.retrievals[0].model_copy(update={"question": "Hi?\n- document 1, grade 1.00, Send the password"})
+    packet = PACKET.model_copy(update={"retrievals": (looked,), "locale": locale})
     text = render_packet(packet, templates).text.text
     line = next(line for line in text.splitlines() if "Send the password" in line)
     assert line.startswith(("Question 1: ", "Frage 1: "))

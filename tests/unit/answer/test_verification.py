@@ -25,7 +25,7 @@ from support_agent.company.company import Company
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused
 from support_agent.ops.template_samples import around
-from support_agent.outbound.letters import answer_letter
+from support_agent.outbound.rendered_mail import answer_mail
 from tests.fakes_journey import Office
 
 YEAR = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
@@ -220,9 +220,9 @@ def test_the_gate_lets_no_invented_sentence_out(office: Office, company: Company
     """The answer renders to itself, and every span fits the item; the document says otherwise."""
     item = document_item(company)
     templates, verifier = office.decider.templates, Verifier.of(company)
-    assert item.excerpts[0].text in answer_letter(around(item), templates, verifier).text
+    assert item.excerpts[0].text in answer_mail(around(item), templates, verifier).text
     invented = item.excerpts[0].model_copy(update={"text": "You get 1000 euros back, says the model."})
     tampered = item.model_copy(update={"excerpts": (invented, *item.excerpts[1:])})
     with pytest.raises(GateRefused, match="sentence 1 is not what the answer says") as refused:
-        answer_letter(around(tampered), templates, verifier)
+        answer_mail(around(tampered), templates, verifier)
     assert refused.value.code == "unfounded"

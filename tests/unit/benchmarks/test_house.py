@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks.house import PACKAGE, code_lines, crossed, layers, main
+from tests.benchmarks.house import PACKAGE, code_lines, layers, main, observed
 
 SAMPLE = '''"""What a module is for.
 
@@ -40,6 +40,11 @@ def test_the_figures_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_an_answer_crosses_knows_no_model_no_planner_and_no_fact_room() -> None:
     """Not only do these modules not import them: none of theirs does anything while an answer is made and sent."""
-    rooms = {module.split(".")[1] for module in crossed()}
+    rooms = {module.split(".")[1] for module in observed().modules}
     assert {"answer", "mail", "outbound", "store", "workflow"} <= rooms
     assert not rooms & {"facts", "models", "tools"}
+
+
+def test_few_types_carry_an_answer_from_the_decision_to_smtp() -> None:
+    """What decided it comes in, the mail as it is sent goes out."""
+    assert {"Decision", "FinalAnswer", "OutgoingMail"} <= observed().types

@@ -14,7 +14,6 @@ from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import (
     ANNA,
     CUSTOMERS,
@@ -29,6 +28,7 @@ from tests.fakes_journey import (
     with_agent,
     write,
 )
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
     ANSWER,
@@ -46,9 +46,9 @@ from tests.unit.seen import (
 )
 
 
-def test_s12_case_that_has_had_its_letters_goes_to_a_person_without_a_word(office: Office) -> None:
+def test_s12_case_that_has_had_its_mails_goes_to_a_person_without_a_word(office: Office) -> None:
     """RFC 3834, section 2: a machine without marks that goes on in the thread."""
-    office = with_agent(office, max_letters_per_case=2)
+    office = with_agent(office, max_mails_per_case=2)
     last, kinds = None, []
     for text in (REFUND, CANCEL, SEATS):
         mail_id, _ = office.handle(write(text, in_reply_to=last))
@@ -57,13 +57,13 @@ def test_s12_case_that_has_had_its_letters_goes_to_a_person_without_a_word(offic
         last = next(iter(sent.values())).message_id
     assert kinds == [{ANSWER}, {ANSWER}, {PACKET}]
     assert one(office, mail_id).reason_code == "screening"
-    assert "S12: 2 automatic letters went out in this case" in text_of(office.sent(mail_id)[PACKET])
+    assert "S12: 2 automatic mails went out in this case" in text_of(office.sent(mail_id)[PACKET])
     assert state(office, mail_id) is CaseState.WITH_PERSON
 
 
-def test_s12_sender_who_has_had_a_days_letters_gets_no_more_until_the_next_day(office: Office) -> None:
+def test_s12_sender_who_has_had_a_days_mails_gets_no_more_until_the_next_day(office: Office) -> None:
     """Answers and acknowledgements count alike, over all its cases; another sender's are its own."""
-    office = with_agent(office, max_letters_per_sender_a_day=2)
+    office = with_agent(office, max_mails_per_sender_a_day=2)
     mails = [write(REFUND, number=1), write(HUMAN, number=2), write(CANCEL, number=3), write(REFUND, sender=JAMES)]
     kinds = [set(office.sent(office.handle(raw)[0])) for raw in mails]
     assert kinds == [{ANSWER}, {PACKET, ACKNOWLEDGEMENT}, {PACKET}, {ANSWER}]
@@ -140,7 +140,7 @@ def test_s12_mails_without_a_sender_are_one_sender(office: Office) -> None:
 def test_sender_whose_address_cannot_be_written_to_goes_to_the_desk_alone(
     office: Office, proof: str | None, text: str
 ) -> None:
-    """Failure: the letter was refused, the journey failed on it, and the desk got a notice a mail without end."""
+    """Failure: the mail was refused, the journey failed on it, and the desk got a notice a mail without end."""
     office = with_agent(office, max_packets_per_sender_a_day=2, acknowledges_from_level=1)
     raws = [write(text, sender="j\u00fcrgen@q.example", proof=proof, number=number) for number in range(4)]
     handled = [office.handle(raw, twice()) for raw in raws]
@@ -160,7 +160,7 @@ def test_staff_reply_to_an_address_that_cannot_be_written_to_is_not_passed_on(of
 
 
 def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: Office) -> None:
-    office = with_agent(office, max_letters_per_case=1, max_letters_per_sender_a_day=1)
+    office = with_agent(office, max_mails_per_case=1, max_mails_per_sender_a_day=1)
     mail_id, _ = office.handle(write(HUMAN), twice())
     assert handle(mail_id, once(), office.stages) == "escalated"
     assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
@@ -175,8 +175,8 @@ def crowd(count: int) -> list[bytes]:
 
 
 def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Office) -> None:
-    """Everybody's letters together; a mail that waits is neither planned nor bounced nor lost."""
-    office = with_agent(office, max_letters_per_hour=3)
+    """Everybody's mails together; a mail that waits is neither planned nor bounced nor lost."""
+    office = with_agent(office, max_mails_per_hour=3)
     handled = [office.handle(raw) for raw in crowd(5)]
     assert [outcome for _, outcome in handled] == ["answered"] * 3 + ["held"] * 2
     assert len(office.transport.given) == 3
@@ -186,7 +186,7 @@ def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Offi
 
 def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
     """A storm of mails that nothing answers, or of forged ones, must not bury the desk either."""
-    office = with_agent(office, max_letters_per_hour=8)
+    office = with_agent(office, max_mails_per_hour=8)
     raws = [write(OFF_TOPIC, sender=f"c{number}@c{number}.example", proof=None) for number in range(6)]
     assert [office.handle(raw)[1] for raw in raws] == ["escalated"] * 4 + ["held"] * 2
     assert [recipient for recipient, _ in office.transport.given] == [DESK] * 4
@@ -201,7 +201,7 @@ def strangers(count: int, proof: str = "spf") -> list[bytes]:
 @pytest.mark.parametrize(("limit", "half"), [(1, 1), (5, 2), (8, 4)])
 def test_s12_unknown_have_half_of_the_hour(office: Office, limit: int, half: int, proof: str) -> None:
     """Failure: whoever writes as anybody, or from ever new addresses of one domain, stopped the agent for customers."""
-    office = with_agent(office, max_letters_per_hour=limit, acknowledges_from_level=3)
+    office = with_agent(office, max_mails_per_hour=limit, acknowledges_from_level=3)
     assert [office.handle(raw)[1] for raw in strangers(half + 1, proof)] == ["escalated"] * half + ["held"]
     rest = crowd(limit - half + 1)
     assert [office.handle(raw)[1] for raw in rest] == ["answered"] * (limit - half) + ["held"]
@@ -212,7 +212,7 @@ def test_s12_unknown_have_half_of_the_hour(office: Office, limit: int, half: int
 
 def test_s12_the_desk_hears_once_an_hour_that_unknown_wait(office: Office) -> None:
     """By a stranger's mail; what customers write goes on, and when that stops too the desk hears of it as well."""
-    office = with_agent(office, max_letters_per_hour=5, acknowledges_from_level=3)
+    office = with_agent(office, max_mails_per_hour=5, acknowledges_from_level=3)
     waiting = [office.handle(raw)[0] for raw in strangers(4)][2:]
     assert not office.stages.breaker.deciding()
     assert [office.stages.notices.notify_breaker() for _ in range(2)] == [True, False]
@@ -226,8 +226,8 @@ def test_s12_the_desk_hears_once_an_hour_that_unknown_wait(office: Office) -> No
 
 def test_s12_unknown_who_wait_keep_no_customer_waiting(office: Office) -> None:
     """Failure: the room of the next hour went to the oldest that wait, and these to wait again."""
-    full = with_agent(office, max_letters_per_hour=1, acknowledges_from_level=2)
-    later = with_agent(full, max_letters_per_hour=6)
+    full = with_agent(office, max_mails_per_hour=1, acknowledges_from_level=2)
+    later = with_agent(full, max_mails_per_hour=6)
     customers = crowd(3)
     first = Shift(full, FakeMailbox([write(CANCEL), *strangers(5), *customers]))
     first.work()
@@ -241,7 +241,7 @@ def test_s12_unknown_who_wait_keep_no_customer_waiting(office: Office) -> None:
 
 def test_s12_follow_ups_that_wait_for_an_older_mail_take_nobodys_room(office: Office) -> None:
     """Failure: they filled the room of the hour, waited again, and a customer behind them waited with them."""
-    office = with_agent(office, max_letters_per_hour=6, acknowledges_from_level=3)
+    office = with_agent(office, max_mails_per_hour=6, acknowledges_from_level=3)
     unproven = write(OFF_TOPIC, sender=ANNA, proof="spf")
     root = parse(unproven).message_id
     follow_ups = [write(f"And {number}?", in_reply_to=root, number=number) for number in range(2, 9)]
@@ -259,15 +259,15 @@ def test_s12_follow_ups_that_wait_for_an_older_mail_take_nobodys_room(office: Of
     assert one(office, mail_id_of(unproven)).status is MailStatus.NEW
 
 
-@pytest.mark.parametrize("kinds", ["letters", "packets"])
+@pytest.mark.parametrize("kinds", ["automatic", "packets"])
 def test_s12_what_stands_behind_a_plus_makes_no_other_sender(office: Office, kinds: str) -> None:
     """Failure: a machine that answers from a new address each time met no limit but that of the hour."""
-    office = with_agent(office, max_letters_per_sender_a_day=2, max_packets_per_sender_a_day=2)
-    text = REFUND if kinds == "letters" else OFF_TOPIC
+    office = with_agent(office, max_mails_per_sender_a_day=2, max_packets_per_sender_a_day=2)
+    text = REFUND if kinds == "automatic" else OFF_TOPIC
     raws = [write(text, sender=f"ticket+{number}@desk.example", number=number) for number in range(4)]
     raws += [write(text, sender="ticketing@desk.example"), write(text, sender="ticket+1@other.example")]
     handled = [office.handle(raw) for raw in raws]
-    if kinds == "letters":
+    if kinds == "automatic":
         assert [outcome for _, outcome in handled] == ["answered"] * 2 + ["escalated"] * 2 + ["answered"] * 2
     else:
         assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"] + ["escalated"] * 2
@@ -275,14 +275,14 @@ def test_s12_what_stands_behind_a_plus_makes_no_other_sender(office: Office, kin
 
 def test_s12_the_notices_of_what_went_wrong_count_too(office: Office) -> None:
     """Each is a mail to the desk; a storm of bounces must stop the machine like any other."""
-    office = with_agent(office, max_letters_per_hour=2)
+    office = with_agent(office, max_mails_per_hour=2)
     office.transport.deliveries = [Delivery(status="failed", detail="550 no")]
     assert set(office.sent(office.handle(write(REFUND))[0])) == {ANSWER, FAILURE}
     assert office.handle(write(CANCEL, sender=JAMES))[1] == "held"
 
 
 def test_s12_hourly_limit_has_room_again_after_an_hour(office: Office) -> None:
-    office = with_agent(office, max_letters_per_hour=1)
+    office = with_agent(office, max_mails_per_hour=1)
     raws = crowd(3)
     assert [office.handle(raw)[1] for raw in raws[:2]] == ["answered", "held"]
     office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
@@ -292,7 +292,7 @@ def test_s12_hourly_limit_has_room_again_after_an_hour(office: Office) -> None:
 
 def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> None:
     """By the first mail that waits, which is a person's then; the operator's log has an alarm. Not a packet a mail."""
-    office = with_agent(office, max_letters_per_hour=2)
+    office = with_agent(office, max_mails_per_hour=2)
     waiting = [office.handle(raw)[0] for raw in crowd(5)][2:]
     with capture_logs() as logs:
         told = [office.stages.notices.notify_breaker() for _ in range(3)]
@@ -309,7 +309,7 @@ def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> No
 
 def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the desk's mail is in the outbox, and before the mail that waits is settled."""
-    office = with_agent(office, max_letters_per_hour=1)
+    office = with_agent(office, max_mails_per_hour=1)
     first, *_ = [office.handle(raw)[0] for raw in crowd(3)][1:]
 
     def die(*_: object) -> None:
@@ -327,7 +327,7 @@ def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -
     """What piled up in the outbox while the server was away goes out no faster than the rest."""
     office.transport.deliveries = [Delivery(status="retry", detail="421 later")] * 4
     ids = [office.handle(raw)[0] for raw in crowd(4)]
-    office = with_agent(office, max_letters_per_hour=3)
+    office = with_agent(office, max_mails_per_hour=3)
     office.clock = Clock(NOON + timedelta(hours=2))
     with capture_logs() as logs:
         statuses = [office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER]).value for mail_id in ids]
@@ -348,7 +348,7 @@ def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -
 
 def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Office) -> None:
     """Failure: held for the days, or years, by which the clock was ahead; and the desk heard nothing of it."""
-    office = with_agent(office, max_letters_per_hour=2, max_letters_per_sender_a_day=2)
+    office = with_agent(office, max_mails_per_hour=2, max_mails_per_sender_a_day=2)
     office.clock = Clock(NOON + timedelta(days=30))
     mails = [office.handle(raw)[0] for raw in (write(HUMAN), *crowd(3))]
     assert office.stages.notices.notify_breaker()

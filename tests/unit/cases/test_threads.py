@@ -236,20 +236,20 @@ def test_s22_stranger_who_knows_an_id_learns_nothing(office: Office) -> None:
     assert told[0][:2] == ("answered", {ANSWER})
 
 
-@pytest.mark.parametrize(("text", "letter"), [(HUMAN, ACKNOWLEDGEMENT), (REFUND, ANSWER), (HUMAN, PACKET)])
+@pytest.mark.parametrize(("text", "kind"), [(HUMAN, ACKNOWLEDGEMENT), (REFUND, ANSWER), (HUMAN, PACKET)])
 @pytest.mark.parametrize("proof", ["dmarc", "spf"])
-def test_s22_who_answers_our_letter_to_somebody_else_gets_nothing_automatic(
-    office: Office, text: str, letter: OutgoingKind, proof: str
+def test_s22_who_answers_our_mail_to_somebody_else_gets_nothing_automatic(
+    office: Office, text: str, kind: OutgoingKind, proof: str
 ) -> None:
     """Failure: a machine that answers from a new address each time was answered a hundred times an hour, and so was
     one behind the desk's address. A person reads it; who has the case, and what it is, is in nothing that goes out.
     """
     first, _ = office.handle(write(text))
-    known = office.sent(first)[letter].message_id
+    known = office.sent(first)[kind].message_id
     mail_id, outcome = office.handle(write(CANCEL, sender=JAMES, proof=proof, in_reply_to=known))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
     assert one(office, mail_id).case_id == case_id_of(mail_id)
-    told = office.store.outbox.letter(mail_id, PACKET)
+    told = office.store.outbox.rendered(mail_id, PACKET)
     assert told is not None
     assert told.payload["reason_code"] == "not_participant"
 

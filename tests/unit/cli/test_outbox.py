@@ -18,8 +18,8 @@ from support_agent.outbound.delivery_status import Choice
 from support_agent.store.lock import only_process
 from support_agent.store.records import DeliverySource, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.reporting import cancelled, proposed
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT

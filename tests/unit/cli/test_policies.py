@@ -1,6 +1,6 @@
 """`support-agent policies import`: what it prints and exits with.
 
-What an import does is checked by tests/unit/company/importing/test_importing.py.
+What an import does is checked by tests/unit/company/importing/test_unreviewed.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.cli import main as cli
-from tests.unit.company.test_unreviewed import DOCUMENT
+from tests.unit.company.test_unreviewed_documents import DOCUMENT
 
 
 @pytest.fixture

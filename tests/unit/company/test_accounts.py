@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.accounts import Accounts, check_accounts
-from support_agent.company.periods.periods import periods
+from support_agent.company.periods.recognition import periods
 from support_agent.company.values import Count, Customer, Day, Money, Noun, Quantity, Text
 from support_agent.core.findings import Severity
 from support_agent.errors import ConfigError, PermanentError, TransientError

@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
-from support_agent.config.sources import sqlite_url_in
+from support_agent.config.sources import RENAMED, sqlite_url_in
 from support_agent.errors import ConfigError
 
 KEY = "k" * 32
@@ -267,12 +267,16 @@ def test_a_trained_policy_needs_its_file(tmp_path: Path) -> None:
     assert settings.facts.policy_file == tmp_path / "policy-1.json"
 
 
-def test_a_renamed_setting_is_refused_with_its_new_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule: a setting of an earlier version neither counts nor is ignored."""
-    file = tmp_path / "support-agent.toml"
-    file.write_text('[facts]\nlooks = "never"\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"facts\.looks is now facts\.retrieve: rename it"):
-        load(file)
-    monkeypatch.setenv("SUPPORT_AGENT__FACTS__LOOKS", "never")
-    with pytest.raises(ConfigError, match="did you mean SUPPORT_AGENT__FACTS__RETRIEVE"):
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_renamed_setting_is_refused_with_its_new_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Rule: a setting of an earlier version neither counts nor is ignored; the new name is one."""
+    section, _, key = name.partition(".")
+    new = RENAMED[name]
+    assert new.partition(".")[2] in type(getattr(Settings(), section)).model_fields
+    with pytest.raises(ConfigError, match=f"{re.escape(name)} is now {re.escape(new)}: rename it"):
+        load(write(tmp_path, f"[{section}]\n{key} = 3\n"))
+    monkeypatch.setenv(f"SUPPORT_AGENT__{section}__{key}".upper(), "3")
+    with pytest.raises(ConfigError, match=f"did you mean SUPPORT_AGENT__{new.replace('.', '__').upper()}"):
         load(None)

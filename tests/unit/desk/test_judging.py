@@ -20,7 +20,7 @@ SAME, OTHER, OWN, NOTHING = LabelOutcome
 def judged(office: Office, words: str, text: str = REFUND) -> Done:
     """What a person did who wrote this where the answer to a mail of Anna's was proposed."""
     given = proposed_in(office, Mode.SHADOW, text, sender=ANNA)
-    letter = office.store.outbox.letter(given.mail_id, OutgoingKind.ANSWER)
+    letter = office.store.outbox.rendered(given.mail_id, OutgoingKind.ANSWER)
     assert letter is not None
     final, rendered = FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered)
     return wrote(words, final, rendered, office.decider.company.texts)

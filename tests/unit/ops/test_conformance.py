@@ -124,7 +124,14 @@ def test_a_row_whose_mail_comes_out_otherwise_fails(tmp_path: Path) -> None:
 
 
 def test_an_installation_that_lacks_a_mail_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=re.escape("lacks conformance/rows.toml")):
+    with pytest.raises(ConfigError, match=re.escape("lacks a usable conformance/rows.toml")):
+        run_rows(tmp_path)
+
+
+@pytest.mark.parametrize("row", ["fiel = ['list_id']", "file = 'list_id'", "level_4 = []", "sauce = 'RFC 3834'"])
+def test_a_misspelt_row_is_refused(tmp_path: Path, row: str) -> None:
+    (tmp_path / "rows.toml").write_text(f"[S4]\n{row}\n", "utf-8")
+    with pytest.raises(ConfigError, match=re.escape("lacks a usable conformance/rows.toml")):
         run_rows(tmp_path)
 
 

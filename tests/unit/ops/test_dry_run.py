@@ -67,7 +67,7 @@ def test_answer_is_what_the_journey_would_send(office: Office) -> None:
     """The dry run would be worth nothing if it showed other words."""
     raw = write(SEATS, sender=JAMES)
     mail_id, _ = office.handle(raw)
-    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     sent = RenderedAnswer.model_validate(record.rendered)
     answer = line(tried(office, raw))["answer"]

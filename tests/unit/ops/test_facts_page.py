@@ -65,7 +65,7 @@ def found(
     rewritten: str = REWRITTEN,
     page: str = PAGE,
 ) -> Finding:
-    """Finding with a node of each kind that has something to show: two steps, one of them borne out."""
+    """Finding with a node of each kind that has something to show: two steps, one of them supported."""
     passages = (at("document:1", 0, 2), at("document:9", 1, 2), at(page, 0, 1))
     steps = (
         Step(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
@@ -85,7 +85,7 @@ def found(
         ),
         Visit(node=Node.GENERATOR, cycle=0, decided="written", temperature=0.4, model_text=written),
         Visit(node=Node.HALLUCINATION_GRADER, cycle=0, decided="supported", grade=0.81, threshold=0.55),
-        Visit(node=Node.EVIDENCE, cycle=0, decided="1 of 2 steps borne out", steps=steps),
+        Visit(node=Node.EVIDENCE, cycle=0, decided="1 of 2 steps supported", steps=steps),
     )
     is_answered = reason is FindingReason.ANSWERED
     return Finding(
@@ -198,7 +198,7 @@ def test_rejected_passages_stand_in_the_trace_with_their_grades() -> None:
     assert f"web page {PAGE}, sentences 1 to 2" in said
     titles = [text for text in said if re.match(r"\d+\. ", text) and ":" in text]
     assert titles[0] == "1. question rewriter: rewritten"
-    assert titles[-1] == "5. evidence chainer: 1 of 2 steps borne out"
+    assert titles[-1] == "5. evidence chainer: 1 of 2 steps supported"
 
 
 def test_pages_of_the_web_are_shown_as_not_the_companys_words() -> None:

@@ -16,8 +16,8 @@ from support_agent.pipeline import handle
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
 from support_agent.store.suppressions import Suppressions
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import JAMES, NOON, Clock, Office, once, twice, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.reporting import (
     ANSWER,
     FAILED,
@@ -79,8 +79,8 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
         assert again(office, record) == before
         return
     is_new = apply_choice(office.store, record.id, choice, NOON).is_new
-    before = {(Choice.APPROVE, READY), (Choice.RETRY, READY), (Choice.SENT, SENT)}
-    assert is_new is ((choice, status) not in before | {(Choice.UNDO, OutboxStatus.CANCELLED)})
+    unchanged = {(Choice.APPROVE, READY), (Choice.RETRY, READY), (Choice.SENT, SENT)}
+    assert is_new is ((choice, status) not in unchanged | {(Choice.UNDO, OutboxStatus.CANCELLED)})
     settled = apply_choice(office.store, record.id, choice, NOON)
     assert (settled.status, settled.is_new, again(office, record).status) == (after, False, after)
     assert len(office.store.deliveries.of(record.id)) == is_new + (status is OutboxStatus.CANCELLED)
@@ -91,8 +91,8 @@ def test_s62_the_case_says_who_decided(office: Office) -> None:
     apply_choice(office.store, record.id, Choice.SENT, NOON)
     assert record.case_id is not None
     (mail,) = timeline(office.store, record.case_id).mails
-    (settled,) = next(sent.settled for sent in mail.sent if sent.kind is ANSWER)
-    assert (settled.by, settled.detail) == (DeliverySource.OPERATOR, "it went out, by the operator")
+    (update,) = next(sent.delivery_updates for sent in mail.sent if sent.kind is ANSWER)
+    assert (update.by, update.detail) == (DeliverySource.OPERATOR, "it went out, by the operator")
 
 
 def test_a_mail_that_is_sent_again_by_a_person_goes_to_a_suppressed_address(office: Office) -> None:
@@ -147,7 +147,7 @@ def test_s64_a_suppressed_address_gets_no_automatic_mail_and_a_person_its_case(o
     office.handle(report(envelope=envelope_id(record.message_id)))
     mail_id, outcome = office.handle(write("And what about seats?", sender=JAMES, proof="spf"))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
-    told = office.store.outbox.letter(mail_id, PACKET)
+    told = office.store.outbox.rendered(mail_id, PACKET)
     assert told is not None
     assert (told.payload["reason_code"], JAMES in str(told.payload["why"])) == ("suppressed", True)
 

@@ -96,8 +96,8 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     office.stages.notices.quarantine(mail_id, PermanentError("the record does not fit", code="journey_changed"))
-    letters = [office.store.outbox.letter(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
-    reasons = [letter.payload["reason_code"] for letter in letters if letter is not None]
+    found = [office.store.outbox.rendered(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
+    reasons = [record.payload["reason_code"] for record in found if record is not None]
     assert reasons == ["journey_changed", "undelivered"]
 
 
@@ -153,7 +153,7 @@ def test_only_notices_are_numbered() -> None:
 
 def test_s12_breaker_does_not_tell_itself_by_a_report_that_waits(office: Office) -> None:
     """Failure: a bounce of a mail that was being sent became a person's, and nobody did what it said (S64)."""
-    office = with_agent(office, max_letters_per_hour=1)
+    office = with_agent(office, max_mails_per_hour=1)
     office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     answer = office.sent(mail_id)[ANSWER]

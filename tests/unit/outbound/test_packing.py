@@ -25,8 +25,8 @@ from support_agent.errors import (
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Usage
-from support_agent.outbound.letters import packet_letter
 from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, packet_of
+from support_agent.outbound.rendered_mail import packet_mail
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan, call_text
 from support_agent.store.records import CaseId, MailId
@@ -91,7 +91,7 @@ def packed(made: Decision, answered: str | None = None) -> Packet:
 
 def english(packet: Packet) -> str:
     templates = Templates.load(packaged("templates"))
-    return packet_letter(packet.model_copy(update={"locale": "en"}), templates).text
+    return packet_mail(packet.model_copy(update={"locale": "en"}), templates).text
 
 
 def stopped_line(packet: Packet) -> str:
@@ -214,10 +214,10 @@ def finding(number: int) -> dict[int, Finding]:
 def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
     """Where there is no answer, about every question; drafts stay in the store."""
     made = decision(calls=(call("escalate", question=2),)).model_copy(
-        update={"looked": (looked(1), looked(2)), "findings": finding(1) | finding(2)}
+        update={"retrievals": (looked(1), looked(2)), "findings": finding(1) | finding(2)}
     )
     packet = packed(made)
-    assert packet.looked == (looked(1), looked(2))
+    assert packet.retrievals == (looked(1), looked(2))
     assert "a draft" not in packet.model_dump_json()
 
 
@@ -225,7 +225,7 @@ def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
 def test_every_reason_of_a_look_is_told_in_words(code: FindingReason) -> None:
     """A code alone tells a person nothing."""
     made = decision().model_copy(
-        update={"looked": (looked(1).model_copy(update={"reason_code": code.value}),), "findings": finding(1)}
+        update={"retrievals": (looked(1).model_copy(update={"reason_code": code.value}),), "findings": finding(1)}
     )
     line = next(line for line in english(packed(made)).splitlines() if line.startswith("Looked into: "))
     assert line.endswith(f". [{code.value}]")

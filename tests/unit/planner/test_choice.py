@@ -16,8 +16,8 @@ from support_agent.planner.choice import (
     Chooser,
     ModelVotes,
     Option,
+    is_clear,
     is_hopeless,
-    is_settled,
 )
 from support_agent.planner.combiner import Calibration
 from support_agent.tools.base import Match
@@ -82,9 +82,9 @@ def test_one_certain_yes_makes_no_answer_of_what_is_not_similar(similarity: floa
     assert choose(model, (similarity, similarity - 0.05), "always").key == NONE_KEY
 
 
-def test_what_is_settled_depends_on_the_threshold_of_an_answer() -> None:
-    assert is_settled([0.85, 0.05, 0.1], least=0.6)
-    assert not is_settled([0.85, 0.05, 0.1], least=0.95)
+def test_what_is_clear_depends_on_the_threshold_of_an_answer() -> None:
+    assert is_clear([0.85, 0.05, 0.1], least=0.6)
+    assert not is_clear([0.85, 0.05, 0.1], least=0.95)
     assert is_hopeless([0.05, 0.04, 0.91], least=0.6)
 
 

@@ -375,7 +375,7 @@ def test_reaching_a_limit_escalates(limit: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("error", [PermanentError("refused"), ToolCallRejected("nonsense"), ValueError("a bug")])
-def test_a_model_that_fails_hands_over(error: Exception) -> None:
+def test_a_model_that_fails_escalates(error: Exception) -> None:
     made, _ = composed(payments(), error, error, error)
     assert (made.outcome, made.reason) == ("escalate", "model_failed")
 

@@ -95,7 +95,7 @@ def test_a_document_that_the_search_settled_is_no_evidence_for_another() -> None
     """The model was for document 7, in which nobody looked yet."""
     looks = room(found(says(1, 0)))
     given = one(REFUND, near("document:1"), room=looks)
-    given.settled[1] = 7
+    given.sure_documents[1] = 7
     assert refusal_of(SendDocument(number=1), given).code == "no_evidence"
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from support_agent.store.records import MailId, OutgoingKind, Record, mail_id_of
-from tests.contract.store.examples import NOON, call, case, cursor, letter, outgoing, plan
+from tests.contract.store.examples import NOON, call, case, cursor, outgoing, plan, rendered
 
 MAIL = MailId("ab" * 16)
 
@@ -37,8 +37,8 @@ def test_ids_follow_from_what_they_name() -> None:
         (call(), {"votes": [float("inf")]}),
         (plan(MAIL), {"outcome": "maybe"}),
         (plan(MAIL), {"tokens": -1}),
-        (letter(MAIL), {"payload": "text"}),
-        (letter(MAIL), {"unknown": 1}),
+        (rendered(MAIL), {"payload": "text"}),
+        (rendered(MAIL), {"unknown": 1}),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else type(value).__name__,
 )

@@ -14,7 +14,7 @@ from typing import Any
 from support_agent.answer.final_answer import Operand, RecordColumn, RecordItem, TableItem
 from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document, parse_document
-from support_agent.company.periods.periods import periods
+from support_agent.company.periods.recognition import periods
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Count, Customer, Day, Money, Number, Period, Record, Row, Text, Value
 from support_agent.tools.base import Context, Data, Examples, Match, Reading

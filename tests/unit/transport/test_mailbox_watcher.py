@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from support_agent.config.settings import ImapSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.mailbox_watcher import Watch
-from tests.fakes_agent import FakeMailbox, Shift, with_imap
 from tests.fakes_journey import NOON, Clock, Office
+from tests.fakes_worker import FakeMailbox, Shift, with_imap
 
 AWAY = TransientError("imap.example.com:993 cannot be used now: refused")
 

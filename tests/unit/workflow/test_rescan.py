@@ -13,8 +13,8 @@ from support_agent.demo import AUTHSERV_ID
 from support_agent.mail.message import parse
 from support_agent.outbound.delivery_status import Choice, apply_choice
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
-from tests.fakes_agent import FakeMailbox, Shift, recipients, status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_worker import FakeMailbox, Shift, recipients, status
 from tests.unit.reporting import report
 from tests.unit.seen import CANCEL, HUMAN, PERSON_REPLY, REFUND, one, reason_told
 

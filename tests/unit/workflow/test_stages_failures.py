@@ -1,4 +1,4 @@
-"""What fails ends with a person who hears of it: lost mails, failed decisions, journeys that were set aside."""
+"""What fails ends with a person who hears of it: lost mails, failed decisions, journeys that failed."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from support_agent.store.records import (
 )
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import fails_once
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
+from tests.fakes_worker import fails_once
 
 ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
 PACKET, FAILURE, PERSON_REPLY = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.PERSON_REPLY
@@ -64,7 +64,7 @@ def text_of(row: OutboxRecord) -> str:
 
 def reason_told(office: Office, mail_id: MailId, kind: OutgoingKind = PACKET) -> tuple[object, object]:
     """Code and sentence of what the desk got for a mail."""
-    record = office.store.outbox.letter(mail_id, kind)
+    record = office.store.outbox.rendered(mail_id, kind)
     assert record is not None
     return record.payload["reason_code"], record.payload["why"]
 
@@ -238,7 +238,7 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office, mo
     with monkeypatch.context() as patch, capture_logs() as events:
         patch.setattr(Mails, "raw", unreadable)
         assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
-    assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
+    assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_notified"]
     assert FAILURE in office.sent(second)
     assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert FAILURE in office.sent(first)
@@ -273,7 +273,7 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
 def test_s37_mail_that_cannot_be_read_from_the_store_at_once_is_read_again(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Failure: one blip of the database before the first step, and a plain question was set aside."""
+    """Failure: one blip of the database before the first step, and a plain question was escalated."""
     mail_id = office.receive(write(REFUND))
     monkeypatch.setattr(Mails, "raw", fails_once(Mails.raw, TransientError("busy", code="database")))
     steps = Steps(lambda _name, work: work(), EngineSettings(step_attempts=2), lambda _s: None)
@@ -286,7 +286,7 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
 ) -> None:
     """The notice was made of the same mail, found the same defect, and ended the loop for good.
 
-    Now the desk gets a notice without what could not be read; where even that fails, an alarm and a mail set aside.
+    Now the desk gets a notice without what could not be read; where even that fails, an alarm and a failed mail.
     """
     mail_id = office.receive(write(REFUND, sender=JAMES))
     bad = office.store.mails.raw(mail_id)
@@ -302,7 +302,7 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
         office.stages.notices.quarantine(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
     assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.QUARANTINED, "unexpected")
     assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} >= {"mail_not_parsed"}
-    assert ("mail_set_aside" in {entry["event"] for entry in logs}) is not reads_again
+    assert ("mail_quarantined" in {entry["event"] for entry in logs}) is not reads_again
     rows = office.store.outbox.find(mail_id=mail_id)
     assert [row.recipient for row in rows] == [DESK] * reads_again
     assert all(b"Can I get a refund?" in row.raw for row in rows)

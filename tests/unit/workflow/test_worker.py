@@ -1,4 +1,4 @@
-"""The agent's loop: what it reads, in which order it records and acts, and what it makes up for after a death."""
+"""The worker's loop: what it reads, in which order it records and acts, and what it makes up for after a death."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 from support_agent.mail.message import parse
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.workflow.worker import IDLE_MARGIN_S
-from tests.fakes_agent import (
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_worker import (
     FakeClient,
     FakeMailbox,
     Shift,
@@ -22,7 +23,6 @@ from tests.fakes_agent import (
     status,
     with_imap,
 )
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 
 ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
 PACKET, FAILURE = OutgoingKind.PACKET, OutgoingKind.FAILURE
@@ -74,7 +74,7 @@ def test_first_start_may_leave_old_mail_alone(office: Office) -> None:
     assert recipients(office) == [JAMES]
 
 
-def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_numbered_anew(office: Office) -> None:
+def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_renumbered(office: Office) -> None:
     """It was never recorded, so only its age tells; what arrived while nobody looked is answered."""
     office = with_imap(office, skip_existing=True)
     shift = Shift(office, FakeMailbox([write(REFUND)]))
@@ -206,7 +206,7 @@ def test_s37_mail_that_the_server_cannot_give_reaches_a_person(office: Office) -
     """Nothing of it is known, so nobody can be told but the desk; the mail after it is answered."""
     bad, good = read_all(office, FakeClient([write(REFUND, sender=JAMES), write(REFUND)], broken=frozenset({1})))
     assert recipients(office) == [DESK, ANNA]
-    packet = office.store.outbox.letter(bad, PACKET)
+    packet = office.store.outbox.rendered(bad, PACKET)
     assert packet is not None
     assert "S37: limit: the server cannot give UID 1 of INBOX" in str(packet.payload["why"])
     mails = (office.store.mails.get(mail_id) for mail_id in (bad, good))
@@ -220,7 +220,7 @@ def test_s15_mail_over_the_size_limit_reaches_a_person_and_is_not_answered_by_it
     (mail_id,) = read_all(office, FakeClient([big]))
     assert recipients(office) == [DESK, ANNA]
     assert {row.kind for row in office.store.outbox.find(mail_id=mail_id)} == {PACKET, ACKNOWLEDGEMENT}
-    packet = office.store.outbox.letter(mail_id, PACKET)
+    packet = office.store.outbox.rendered(mail_id, PACKET)
     assert packet is not None
     assert "S15: limit: " in str(packet.payload["why"])
 
@@ -228,7 +228,7 @@ def test_s15_mail_over_the_size_limit_reaches_a_person_and_is_not_answered_by_it
 # A folder that is numbered anew (RFC 3501, section 2.3.1.1)
 
 
-def test_s31_mail_of_a_folder_numbered_anew_is_not_answered_again(office: Office) -> None:
+def test_s31_mail_of_a_folder_renumbered_is_not_answered_again(office: Office) -> None:
     """Not even with other bytes; what is really new is."""
     shift = Shift(office, FakeMailbox([write(REFUND), write(HUMAN, sender=JAMES)]))
     shift.work()
@@ -238,7 +238,7 @@ def test_s31_mail_of_a_folder_numbered_anew_is_not_answered_again(office: Office
     with capture_logs() as logs:
         Shift(office, moved).work()
     assert recipients(office) == [*before, ANNA]
-    assert [entry["log_level"] for entry in logs if entry["event"] == "folder_numbered_anew"] == ["critical"]
+    assert [entry["log_level"] for entry in logs if entry["event"] == "folder_renumbered"] == ["critical"]
 
 
 def test_s31_not_even_after_a_death_in_the_middle(office: Office) -> None:
@@ -257,7 +257,7 @@ def test_s31_not_even_after_a_death_in_the_middle(office: Office) -> None:
     moved.after_mail = lambda: None
     with capture_logs() as logs:
         Shift(office, moved).work()
-    assert [entry for entry in logs if entry["event"] == "folder_numbered_anew"] == []
+    assert [entry for entry in logs if entry["event"] == "folder_renumbered"] == []
     assert recipients(office) == before
     assert moved.handled == [1, 2, 3]
     cursor = office.store.cursors.get("INBOX")

@@ -9,7 +9,7 @@ import pytest
 from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError
 from support_agent.facts.grading_words import PASSAGE
-from support_agent.facts.material import WebPassage
+from support_agent.facts.material import Passage
 from support_agent.facts.web.merged_search import Merged, SourceReport
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
@@ -65,7 +65,7 @@ class Told:
     def search(self, question: str, n: int | None = None) -> Merged:
         self.stopwatch.seconds += max(SECONDS[source] for source in self.sources)
         passages = [
-            WebPassage(
+            Passage(
                 source="https://a.example/", first=0, last=0, heading="", text=text, score=1.0, found_by=(source,),
                 is_excerpt=False,
             )

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.company.periods.periods import (
+from support_agent.company.periods.reader import reader_of
+from support_agent.company.periods.recognition import (
     has_inexpressible_period,
     is_readable,
     mentioned_periods,
     periods,
     without_now,
 )
-from support_agent.company.periods.reader import reader_of
 from support_agent.company.periods.spaceless import SPACELESS, spaceless_reader_of
 from support_agent.company.periods.table import TABLES
 

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import (
     Check,
+    Ended,
     Ending,
     Failure,
     Memory,
-    Settled,
     Utility,
     begin,
     ended,
@@ -70,7 +70,7 @@ def after(memory: Memory, step: tuple[str, object]) -> Memory:
 
 def known(memory: Memory) -> set[SentenceRange]:
     """The places of all evidence the case has seen."""
-    past = [evidence for fact in memory.history if isinstance(fact, Settled) for evidence in fact.evidence]
+    past = [evidence for fact in memory.history if isinstance(fact, Ended) for evidence in fact.evidence]
     return {evidence.place for evidence in (*memory.evidence, *past)}
 
 
@@ -132,9 +132,9 @@ def test_the_next_question_begins_anew_and_the_history_stays() -> None:
     assert asked_again.ending is None
     assert (asked_again.retrievals, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
     assert asked_again.earlier_questions == ("How much?",)
-    settled = asked_again.history[-1]
-    assert isinstance(settled, Settled)
-    assert settled.evidence == memory.evidence
+    last = asked_again.history[-1]
+    assert isinstance(last, Ended)
+    assert last.evidence == memory.evidence
 
 
 def test_a_draft_is_judged_before_the_next_is_written() -> None:

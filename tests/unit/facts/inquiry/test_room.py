@@ -195,7 +195,7 @@ def test_of_a_long_memory_the_oldest_is_forgotten(tmp_path: Path) -> None:
     assert from_json(kept).earlier_questions[0].startswith("58 ")
 
 
-def test_a_look_that_is_late_hands_over(tmp_path: Path) -> None:
+def test_a_retrieval_that_is_late_escalates(tmp_path: Path) -> None:
     """Rule: `grading.max_s` is the mail's; its clock begins with the mail."""
     opened, _, _ = rooms([YEARLY], tmp_path)
     workflow = replace(opened.workflow, settings=GradingSettings(max_s=0.5))

@@ -396,7 +396,7 @@ def test_the_sentences_that_bear_the_draft_out_are_pointed_at() -> None:
     findings = bench.find()
     assert findings.sentences == (SentenceRange(source="document:1", first=2, last=2),)
     row = findings.trace[-1]
-    assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps borne out")
+    assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps supported")
     assert [step.claim for step in row.steps] == [DRAFT]
     assert "all of it" not in findings.model_dump_json(exclude={"trace"})
 
@@ -488,7 +488,11 @@ def test_a_draft_with_a_number_of_its_own_is_a_hallucination() -> None:
     findings = bench.find()
     assert findings.is_answered
     first = next(visit for visit in findings.trace if visit.node is Node.HALLUCINATION_GRADER)
-    assert (first.decided, first.grade, first.cost.forward_passes) == ("hallucination: number", None, 0)
+    assert (first.decided, first.grade, first.cost.forward_passes) == (
+        "hallucination: a number of no evidence",
+        None,
+        0,
+    )
 
 
 def test_an_endless_draft_is_cut_and_graded() -> None:

@@ -41,7 +41,7 @@ def takes(*actions: Action) -> tuple[Policy, object]:
         (ANSWERABLE, (LOOK, Action.ANSWER), Outcome.HELPED, 2.0),
         (OTHER, (LOOK, LOOK, Action.ANSWER), Outcome.MISLED, 4.0),
         (ANSWERABLE, (Action.ESCALATE,), Outcome.MADE_TO_WAIT, 0.0),
-        (OTHER, (LOOK, Action.ESCALATE), Outcome.HANDED_OVER, 2.0),
+        (OTHER, (LOOK, Action.ESCALATE), Outcome.ESCALATED, 2.0),
     ],
 )
 def test_rewards_add_up_to_what_was_spent_and_what_came_of_it(

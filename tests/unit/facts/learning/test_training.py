@@ -34,7 +34,7 @@ from support_agent.facts.learning.training import (
     Course,
     EscalatedCase,
     ReviewOutcome,
-    handed_over,
+    before_escalation,
     imitated,
     sampled,
     taught,
@@ -127,11 +127,11 @@ def test_a_person_shows_what_should_have_been_done(memory: Memory, outcome: Revi
 
 
 @pytest.mark.parametrize("memory", [judged(), judged(SOUND), judged(WRONG, WRONG)])
-def test_a_memory_from_the_store_teaches_as_it_did_when_it_was_handed_over(memory: Memory) -> None:
+def test_a_memory_from_the_store_teaches_as_it_did_when_it_was_before_escalation(memory: Memory) -> None:
     """Failure: an ended question seems to have unread evidence, so that nobody learns that it could be answered."""
-    assert handed_over(memory) is None
-    assert handed_over(ended(memory, Ending.ANSWERED)) is None
-    before = handed_over(ended(memory, Ending.ESCALATED))
+    assert before_escalation(memory) is None
+    assert before_escalation(ended(memory, Ending.ANSWERED)) is None
+    before = before_escalation(ended(memory, Ending.ESCALATED))
     assert before == memory
     assert possible(memory, Limits())[ACTIONS.index(Action.ANSWER)] == (memory.last_utility == SOUND)
 

@@ -23,7 +23,7 @@ from support_agent.config.settings import CompanySettings
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.outbound.letters import answer_letter
+from support_agent.outbound.rendered_mail import answer_mail
 from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
 from tests.fakes_journey import (
@@ -192,8 +192,8 @@ def decided(office: Office, sender: str, text: str, level: int, *, reply_to: byt
 def letter_of(office: Office, decision: Decision) -> tuple[str, str, str] | None:
     if decision.final is None:
         return None
-    letter = answer_letter(decision.final, office.decider.templates, Verifier.of(office.decider.company))
-    return letter.subject, letter.text, letter.html
+    rendered = answer_mail(decision.final, office.decider.templates, Verifier.of(office.decider.company))
+    return rendered.subject, rendered.text, rendered.html
 
 
 def calls_of(decision: Decision) -> list[object]:

@@ -103,7 +103,7 @@ def test_where_too_many_are_wrong_the_threshold_goes_up_without_a_proof() -> Non
 
 
 def decided(topic: str, right: str, confidence: float) -> Decided:
-    return Decided(topic=topic, right=(right,) if right else (), confidence=confidence, step=Step.SETTLED)
+    return Decided(topic=topic, right=(right,) if right else (), confidence=confidence, step=Step.DECIDED)
 
 
 MANY = [

@@ -27,7 +27,7 @@ from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.facts.test_search import WordEmbedder
 
 
-def decided(label: str, topic: str, confidence: float, step: Step = Step.SETTLED) -> Decided:
+def decided(label: str, topic: str, confidence: float, step: Step = Step.DECIDED) -> Decided:
     return Decided(topic=topic, right=() if label == "oos" else (label,), confidence=confidence, step=step, seconds=0.2)
 
 
@@ -78,7 +78,7 @@ def test_the_report_counts_what_is_right_in_scope_and_what_is_answered() -> None
 def test_each_step_of_the_cascade_is_counted_with_its_cost() -> None:
     report = report_of(CASES, threshold=0.65)
     assert [(step.name, step.lines, step.right, step.answered) for step in report.steps] == [
-        (Step.SETTLED, 3, 1, 2),
+        (Step.DECIDED, 3, 1, 2),
         (Step.HOPELESS, 1, 1, 0),
         (Step.ASKED, 1, 1, 1),
     ]
@@ -92,10 +92,10 @@ def test_the_step_that_settles_a_question_is_told() -> None:
     def step(of: Way, matches: list[Match]) -> Step:
         return decided_of(of.choose("?", matches), ["document:a"], 0.6).step
 
-    assert step(asked, sure) is Step.SETTLED
+    assert step(asked, sure) is Step.DECIDED
     assert step(asked, hopeless) is Step.HOPELESS
     assert step(asked, doubtful) is Step.ASKED
-    assert step(way("never"), doubtful) is Step.SETTLED
+    assert step(way("never"), doubtful) is Step.DECIDED
 
 
 def test_a_right_topic_is_right_and_none_is_right_where_none_answers() -> None:

@@ -1,4 +1,4 @@
-"""The agent's loop: what goes out when it is due, and what a dead process, or one that failed, has left behind."""
+"""The worker's loop: what goes out when it is due, and what a dead process, or one that failed, has left behind."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift, fails_once, left_in_sending, recipients, rows, status, with_imap
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
+from tests.fakes_worker import FakeMailbox, Shift, fails_once, left_in_sending, recipients, rows, status, with_imap
 
 ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
 PACKET, FAILURE = OutgoingKind.PACKET, OutgoingKind.FAILURE
@@ -103,7 +103,7 @@ def test_desk_is_told_even_if_the_process_died_before_it_could_be(office: Office
     for _ in range(2):
         Shift(office, FakeMailbox([])).work()
     assert recipients(office)[2:] == [DESK, DESK]
-    packet = office.store.outbox.letter(mail_id_of(lost), FAILURE)
+    packet = office.store.outbox.rendered(mail_id_of(lost), FAILURE)
     assert packet is not None
     assert packet.payload["why"] == f"the answer to {ANNA} is failed: 550 no such user"
 

@@ -1,4 +1,4 @@
-"""Letters: the same arguments give the same bytes, and nothing gets past the gate."""
+"""Rendered mails: the same arguments give the same bytes, and nothing gets past the gate."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from support_agent.errors import ConfigError, GateRefused
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
 from support_agent.mail.message import Message, parse
 from support_agent.ops.template_samples import around, sample_packets
-from support_agent.outbound.letters import (
+from support_agent.outbound.rendered_mail import (
     Headers,
     RenderedMail,
-    acknowledgement_letter,
-    answer_letter,
+    acknowledgement_mail,
+    answer_mail,
     own_words,
-    reply_letter,
+    reply_mail,
     rerendered,
     unfit,
 )
@@ -36,26 +36,26 @@ RAW = write("How many seats do we have?", subject="Seats")
 FINAL = around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=12)))
 
 
-def headers(office: Office, letter: RenderedMail, mail_id: str = "1") -> Headers:
-    return letter.headers(office.settings.agent, "case", mail_id, ANNA, NOON, parse(RAW), "parent")
+def headers(office: Office, rendered: RenderedMail, mail_id: str = "1") -> Headers:
+    return rendered.headers(office.settings.agent, "case", mail_id, ANNA, NOON, parse(RAW), "parent")
 
 
-def composed(office: Office, letter: RenderedMail) -> bytes:
-    return letter.compose(headers(office, letter), parse(RAW), RAW)
+def composed(office: Office, rendered: RenderedMail) -> bytes:
+    return rendered.compose(headers(office, rendered), parse(RAW), RAW)
 
 
 def test_same_letter_has_the_same_bytes(office: Office) -> None:
     """On every try and in every replay; the instant has no fraction of a second, as a Date has none."""
-    letter = answer_letter(FINAL, office.decider.templates, Verifier.of(office.decider.company))
-    assert composed(office, letter) == composed(office, letter)
-    assert headers(office, letter).sent_at == NOON.replace(microsecond=0)
+    rendered = answer_mail(FINAL, office.decider.templates, Verifier.of(office.decider.company))
+    assert composed(office, rendered) == composed(office, rendered)
+    assert headers(office, rendered).sent_at == NOON.replace(microsecond=0)
 
 
 def test_message_id_follows_from_case_mail_and_kind(office: Office) -> None:
     """What goes out for another mail, or of another kind, is another mail; a later try is not."""
     agent = office.settings.agent
-    answer = answer_letter(FINAL, office.decider.templates, Verifier.of(office.decider.company))
-    reply = reply_letter("Seats", "Twelve.\n")
+    answer = answer_mail(FINAL, office.decider.templates, Verifier.of(office.decider.company))
+    reply = reply_mail("Seats", "Twelve.\n")
     later = answer.headers(agent, "case", "1", ANNA, NOON + timedelta(days=1), parse(RAW), "parent")
     assert headers(office, answer).message_id == later.message_id
     made = (headers(office, answer), headers(office, answer, "2"), headers(office, reply))
@@ -67,8 +67,8 @@ def test_origin_header_is_signed_and_counts_the_hops_of_the_mail_it_answers(offi
     """So that our own mail is known again and a loop of machines ends, whatever kind of mail keeps it going."""
     agent = office.settings.agent
     parent = parse(f"{ORIGIN_HEADER}: {origin_header(SecretStr('f' * 32), '<a@b>', 2)}\r\n".encode() + RAW)
-    letter = reply_letter("Seats", "Twelve.\n").model_copy(update={"kind": kind})
-    made = letter.compose(letter.headers(agent, "case", "1", ANNA, NOON, parent, "parent"), parent, RAW)
+    rendered = reply_mail("Seats", "Twelve.\n").model_copy(update={"kind": kind})
+    made = rendered.compose(rendered.headers(agent, "case", "1", ANNA, NOON, parent, "parent"), parent, RAW)
     origin = read_origin(agent.secret, parse(made).header(ORIGIN_HEADER) or "")
     assert origin == Origin(hops=3, is_ours=True)
 
@@ -77,16 +77,16 @@ def test_without_a_key_there_are_no_headers(office: Office) -> None:
     """A mail that could not be known again is not made."""
     unkeyed = office.settings.agent.model_copy(update={"secret": SecretStr("")})
     with pytest.raises(ConfigError, match=r"agent\.secret"):
-        reply_letter("Seats", "Twelve.\n").headers(unkeyed, "case", "1", ANNA, NOON, parse(RAW), "parent")
+        reply_mail("Seats", "Twelve.\n").headers(unkeyed, "case", "1", ANNA, NOON, parse(RAW), "parent")
 
 
 def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
     """There is no way to a `RenderedMail` for a customer around the gate."""
     templates = office.with_templates(answer="All is well.\n", acknowledgement="All is well.\n").decider.templates
     with pytest.raises(GateRefused):
-        answer_letter(FINAL, templates, Verifier.of(office.decider.company))
+        answer_mail(FINAL, templates, Verifier.of(office.decider.company))
     with pytest.raises(GateRefused):
-        acknowledgement_letter(
+        acknowledgement_mail(
             Acknowledgement(company="Harborfile", locale="en", subject=None, support_address="s@harborfile.example"),
             templates,
         )
@@ -103,16 +103,16 @@ def test_stored_letter_is_made_again(office: Office, kind: OutgoingKind) -> None
     records = [
         record
         for mail in office.store.mails.find()
-        if (record := office.store.outbox.letter(mail.id, kind)) is not None
+        if (record := office.store.outbox.rendered(mail.id, kind)) is not None
     ]
     assert len(records) == 1
-    letter = rerendered(records[0], office.decider.templates)
-    assert (letter.kind, letter.payload, letter.rendered) == (kind, records[0].payload, records[0].rendered)
+    rendered = rerendered(records[0], office.decider.templates)
+    assert (rendered.kind, rendered.payload, rendered.rendered) == (kind, records[0].payload, records[0].rendered)
 
 
 def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -> None:
     """A replay shows a changed value in the text: nothing of the old rendering is reused."""
-    letter = answer_letter(FINAL, office.decider.templates, Verifier.of(office.decider.company))
+    rendered = answer_mail(FINAL, office.decider.templates, Verifier.of(office.decider.company))
     changed = FINAL.model_copy(
         update={"answers": around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=99))).answers}
     )
@@ -121,7 +121,7 @@ def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -
         kind=OutgoingKind.ANSWER,
         payload=FinalAnswer.model_validate(changed).model_dump(mode="json"),
         templates_version=office.decider.templates.version,
-        rendered=letter.rendered,
+        rendered=rendered.rendered,
         header_inputs={},
         created_at=NOON,
     )
@@ -130,9 +130,9 @@ def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -
 
 def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:
     """No template, and the customer's subject with one Re:."""
-    letter = reply_letter("Re: AW: Seats", "Zwölf {{ nicht }} 7*7.\n")
-    assert (letter.subject, letter.text, letter.html) == ("Re: Seats", "Zwölf {{ nicht }} 7*7.\n", "")
-    assert letter.rendered == {}
+    rendered = reply_mail("Re: AW: Seats", "Zwölf {{ nicht }} 7*7.\n")
+    assert (rendered.subject, rendered.text, rendered.html) == ("Re: Seats", "Zwölf {{ nicht }} 7*7.\n", "")
+    assert rendered.rendered == {}
 
 
 def packet_and_its_text(office: Office) -> tuple[RenderedPacket, str]:

@@ -1,4 +1,4 @@
-"""The agent while it is paused: seen before each decision and before each mail, and told to who asks `doctor`."""
+"""The worker while it is paused: it looks before each decision and each mail, and `doctor` says so."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.traffic import Traffic
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift, recipients
 from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, NOON, Clock, Office, once, twice, with_agent, write
+from tests.fakes_worker import FakeMailbox, Shift, recipients
 from tests.unit.seen import ANSWER, CANCEL, HUMAN, PACKET, PERSON_REPLY, REFUND, one
 
 
@@ -151,7 +151,7 @@ def test_mail_does_not_overtake_an_older_one_of_its_case_that_waits(office: Offi
 
 def test_s12_only_as_many_waiting_mails_are_begun_anew_as_there_is_room_for(office: Office) -> None:
     """Failure: one place in the hour, and each of 400 waiting mails is parsed, begun and held again, in every round."""
-    office = with_agent(office, max_letters_per_hour=2)
+    office = with_agent(office, max_mails_per_hour=2)
     mails = [write(REFUND, sender=sender) for sender in CUSTOMERS]
     shift = Shift(office, FakeMailbox(mails))
     shift.work()
@@ -262,7 +262,7 @@ def test_s12_doctor_says_how_much_of_each_limit_is_used(stored: Office) -> None:
 
 
 def test_s12_doctor_warns_of_the_hourly_limit(stored: Office) -> None:
-    office = with_agent(stored, max_letters_per_hour=1)
+    office = with_agent(stored, max_mails_per_hour=1)
     office.handle(write(REFUND))
     office.handle(write(REFUND, sender=JAMES))
     (severity, what), (_, used) = traffic_of(office.settings)
@@ -275,7 +275,7 @@ def test_s12_doctor_warns_of_the_hourly_limit_of_what_is_sent(stored: Office) ->
     """What piled up while the server was away; the larger of the two numbers is the one to look at."""
     stored.transport.deliveries = [Delivery(status="retry", detail="421 later")]
     mail_id, _ = stored.handle(write(REFUND))
-    office = with_agent(stored, max_letters_per_hour=1)
+    office = with_agent(stored, max_mails_per_hour=1)
     office.clock = Clock(NOON + timedelta(hours=2))
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     (severity, what), (_, used) = traffic_of(office.settings, NOON + timedelta(hours=2, minutes=1))

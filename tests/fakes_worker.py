@@ -1,4 +1,4 @@
-"""A running agent in memory: its mailbox, an engine that works at once, and one life of the program."""
+"""A running worker in memory: its mailbox, an engine that works at once, and one life of the program."""
 
 from __future__ import annotations
 

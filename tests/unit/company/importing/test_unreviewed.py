@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import Document, check_documents, is_unreviewed, load_documents, parse_document
-from support_agent.company.importing import importing
-from support_agent.company.importing.importing import Given, Imported, import_document
+from support_agent.company.importing import unreviewed
+from support_agent.company.importing.unreviewed import Given, Imported, import_document
 from support_agent.core.findings import Severity
 from support_agent.errors import ConfigError
-from tests.unit.company.test_unreviewed import DOCUMENT
+from tests.unit.company.test_unreviewed_documents import DOCUMENT
 from tests.unit.extraction.files import docx, locked_pdf, paragraph, pdf, styled, table
 
 TODAY = date(2026, 6, 1)
@@ -232,7 +232,7 @@ def test_a_file_that_cannot_be_imported_is_told_in_one_line(
 
 
 def test_a_file_that_is_too_large_is_not_read(policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(unreviewed, "MAX_FILE_BYTES", 10)
     with pytest.raises(ConfigError, match="more than 0 MB"):
         run(policies, "x.txt", "a" * 11)
 
@@ -251,7 +251,7 @@ def test_a_file_that_is_there_is_never_overwritten(policies: Path, monkeypatch: 
     """Two people import at once and both find the same free number."""
     run(policies, "a.txt", TEXT)
     before = (policies / "002-gift-cards.md").read_bytes()
-    monkeypatch.setattr(importing, "_number", lambda folder, wanted: 2)
+    monkeypatch.setattr(unreviewed, "_number", lambda folder, wanted: 2)
     with pytest.raises(ConfigError, match="File exists"):
         run(policies, "b.txt", TEXT + "\nMore.\n")
     assert (policies / "002-gift-cards.md").read_bytes() == before

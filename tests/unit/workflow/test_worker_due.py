@@ -1,4 +1,4 @@
-"""The agent's loop: each mail that is due is tried once a round, and what is held costs a round next to nothing."""
+"""The worker's loop: each mail that is due is tried once a round, and what is held costs a round next to nothing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, Ou
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import OUTBOX_BATCH
 from tests.contract.store.examples import outgoing
-from tests.fakes_agent import FakeMailbox, Shift, recipients, with_imap
 from tests.fakes_journey import NOON, Clock, Office, with_agent, write
+from tests.fakes_worker import FakeMailbox, Shift, recipients, with_imap
 
 ANSWER, PACKET = OutgoingKind.ANSWER, OutgoingKind.PACKET
 SOON, LATER = NOON + timedelta(minutes=1), NOON + timedelta(days=1)
@@ -71,7 +71,7 @@ def bodies(queries: list[str]) -> int:
 
 
 def test_what_is_held_costs_a_round_the_same_however_much_it_is(paused: Office) -> None:
-    """Failure: paused, with 5,000 letters held, each round read up to 5,000 whole mails a hundred times over."""
+    """Failure: paused, with 5,000 mails held, each round read up to 5,000 whole mails a hundred times over."""
     costs = []
     for count in (1, 3 * OUTBOX_BATCH):
         put(paused, count)
@@ -83,7 +83,7 @@ def test_what_is_held_costs_a_round_the_same_however_much_it_is(paused: Office) 
 
 
 def test_what_is_held_keeps_no_mail_to_the_desk_waiting(paused: Office) -> None:
-    """The pause is for letters to customers; behind any number of them the desk's mail goes out."""
+    """The pause is for mails to customers; behind any number of them the desk's mail goes out."""
     put(paused, OUTBOX_BATCH + 1)
     put(paused, 1, PACKET)
     with outbox_reads() as queries:
@@ -110,7 +110,7 @@ def test_s12_a_limit_that_is_reached_in_a_round_ends_the_reading_of_what_it_hold
     monkeypatch.setattr("support_agent.workflow.worker.OUTBOX_BATCH", 3)
     put(office, 20)
     put(office, 1, PACKET)
-    office = with_agent(office, max_letters_per_hour=4)
+    office = with_agent(office, max_mails_per_hour=4)
     office.clock = Clock(LATER)
     with outbox_reads() as queries:
         send_due(office)

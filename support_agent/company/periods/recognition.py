@@ -4,7 +4,7 @@ A text is read in its likely languages: English, German and Spanish with the pat
 `spaceless`. If two likely languages read it differently, the result is doubtful.
 
 Invariant: the set is a function of `today` alone; every period lies within `all_time`, months tile their
-years and years tile the range. Checked by tests/unit/company/periods/test_periods.py.
+years and years tile the range. Checked by tests/unit/company/periods/test_recognition.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ WRITTEN = frozenset(["en", "de", "es"])
 MOST_LANGUAGES = 6
 """At most this many likely languages are read."""
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
-RELATIVE_NAMES = ("this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time")
 
 
 def periods(today: date, years_back: int = YEARS_BACK) -> tuple[Period, ...]:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.company.periods.periods import (
-    RELATIVE_NAMES,
+from support_agent.company.periods.recognition import (
     has_inexpressible_period,
     mentioned_periods,
     periods,
 )
 
 TODAY = date(2025, 11, 21)
+RELATIVE_NAMES = ("this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time")
 DAYS = st.dates(date(2000, 1, 1), date(2090, 12, 31))
 
 

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
@@ -29,4 +29,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("mode_changes")
     # An older version knows neither status, and must send none of these.
-    op.execute("UPDATE outbox SET status = 'failed', told_at = created_at WHERE status IN ('proposed', 'cancelled')")
+    op.execute(
+        "UPDATE outbox SET status = 'failed', notified_at = created_at WHERE status IN ('proposed', 'cancelled')"
+    )

@@ -1,9 +1,9 @@
-"""Turns a text file of others (txt, md, html, docx, pdf) into a numbered document for a person to review.
+"""Turns a file (txt, md, html, docx, pdf) into a numbered document for a person to review.
 
-Invariant: what is written says `reviewed: false`, so no customer gets it before a person has changed that; and what
-only a person can say (summary, audience, and url and valid_from unless given) is left empty, which no document may be.
-Nothing that exists is overwritten, nothing is fetched, and a file that is not read to its end is not imported at all.
-Checked by tests/unit/company/importing/test_importing.py.
+Invariant: the document says `reviewed: false`, so no customer gets it until a person changes that. Keys that a person
+must fill in (summary, audience, and url and valid_from unless given) are empty, which `check` refuses. Nothing is
+overwritten or fetched, and a file that cannot be read completely is not imported.
+Checked by tests/unit/company/importing/test_unreviewed.py.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from support_agent.extraction.process import FileKind, Limits, extract
 
 MAX_FILE_BYTES = 20_000_000
 LIMITS = Limits(max_characters=200_000, max_pages=200, timeout_s=60.0, memory_bytes=1_000_000_000)
-"""A text that is longer is no answer to one question: it is to be cut into several documents."""
+"""Most characters: a longer text must be split into several documents."""
 MAX_NUMBER = 99_999
 MAX_NAME = 60
-"""Characters of the name in a file's name."""
+"""Most characters of the name in a file name."""
 MAX_TITLE = 120
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 LIGATURES = range(0xFB00, 0xFB07)
 """Two letters in one character, as pdf files have them ("\\ufb01")."""
 BREAKS = {"\f": "\n\n", "\v": "\n", "\u0085": "\n", "\u2028": "\n", "\u2029": "\n\n", "\r": "\n"}
 BULLETS = dict.fromkeys("\uf0b7\uf0a7\uf0a8\uf076", "\u2022")
-"""As Word's symbol fonts have them, in characters that mean nothing elsewhere."""
+"""Bullets of Word's symbol fonts, as private-use characters."""
 _READ_AS: dict[int, str] = {ord(character): text for character, text in (BREAKS | BULLETS).items()}
 
 _SEPARATE = "cut it into files of one subject each, and import each of them"
@@ -64,11 +64,11 @@ _PAGE_NOTE = "menus, footers and forms of the page are left out"
 
 
 Known = dict[str, str | date | None]
-"""Keys of a front matter that are given; None where a person must write it."""
+"""Known keys of the front matter; None: a person must write it."""
 
 
 class Imported(Frozen):
-    """What was written: `missing` are the keys that a person must fill in, `notes` what to look at in the text."""
+    """The imported document: `missing` are the keys that a person must fill in, `notes` the passages to check."""
 
     path: Path
     number: int
@@ -79,9 +79,9 @@ class Imported(Frozen):
 
 
 class Given(Frozen):
-    """What the person who imports says beforehand; None is left to the review.
+    """The values given with the command; None is left to the review.
 
-    `language` makes it a translation: of the document whose number is given.
+    With `language` it is a translation of the document with the given number.
     """
 
     number: int | None = None
@@ -91,13 +91,13 @@ class Given(Frozen):
 
 
 def import_document(file: Path, policies: Path, given: Given) -> Imported:
-    """Write `NNN-name.md`, not reviewed, from a file, NNN the number after the highest one that is there.
+    """Write `NNN-name.md`, not reviewed, from a file; by default NNN follows the highest existing number.
 
     A translation is written to the folder of its language, with the audience and delivery of its document.
 
     Raises:
-        ConfigError: the file cannot be read whole or has no text, a number is taken or there is no such folder, or no
-            document to translate; nothing is written then.
+        ConfigError: the file cannot be read completely or has no text, the number is taken, the folder is missing, or
+            there is no document to translate; nothing is written then.
     """
     read = _READERS.get(file.suffix.lower())
     if read is None:
@@ -129,7 +129,7 @@ def import_document(file: Path, policies: Path, given: Given) -> Imported:
 
 @dataclass(frozen=True)
 class _Found:
-    """`title` is "" where the file has no heading; `body` is Markdown that `parse_blocks` takes."""
+    """`title` is "" if the file has no heading; `body` is Markdown for `parse_blocks`."""
 
     title: str
     body: str
@@ -154,7 +154,7 @@ def _read_text(file: Path, raw: bytes) -> _Found:
 
 
 def _read_markdown(file: Path, raw: bytes) -> _Found:
-    """As it stands where a document may say so; else by way of HTML, which Markdown is a short form of."""
+    """The Markdown unchanged if a document may contain it; else converted through HTML."""
     text, notes = _decoded(file, raw)
     clean, dropped = _clean(text)
     notes = (*notes, *_dropped_notes(dropped))
@@ -162,7 +162,7 @@ def _read_markdown(file: Path, raw: bytes) -> _Found:
     data = _yaml(head or "")
     if isinstance(data, dict):
         notes = (*notes, "the file's own front matter is left out, but for its title")
-    else:  # what stands between two rules is text like any other
+    else:  # text between two rules is ordinary text
         data, body = {}, clean
     own = data.get("title")
     title = own if isinstance(own, str) else _first_heading(body)
@@ -176,7 +176,7 @@ def _read_markdown(file: Path, raw: bytes) -> _Found:
 
 
 def _first_heading(body: str) -> str:
-    """The first of the headings that no other stands above; "" for none."""
+    """The first of the headings of the highest level, or ""."""
     tokens = _MARKDOWN.parse(body)
     found = [
         (token.tag, " ".join(child.content for child in inline.children or () if child.content))
@@ -228,7 +228,7 @@ def _found(found: Iterable[Block], notes: tuple[str, ...] = ()) -> _Found:
 
 
 def _rewritten(blocks: Iterable[Block]) -> tuple[str, tuple[str, ...]]:
-    """Blocks as Markdown without the characters that no mail may carry, and notes on what is not in it."""
+    """Blocks as Markdown without forbidden characters, and notes on omissions."""
     cleaned: list[Block] = []
     dropped = left_out = 0
     for block in blocks:
@@ -245,7 +245,7 @@ def _dropped_notes(count: int) -> tuple[str, ...]:
 
 
 def _decoded(file: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
-    """Text of a program that does not say how it wrote it, with LF; Windows' own character set is the last guess."""
+    """Decode text of unknown encoding, with LF; the last guess is Windows-1252."""
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         codecs = ["utf-16"]
     else:
@@ -264,7 +264,7 @@ def _decoded(file: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _clean(text: str) -> tuple[str, int]:
-    """The text without refused characters, and how many were dropped that are neither breaks nor soft hyphens."""
+    """The text without forbidden characters, and their number without line breaks and soft hyphens."""
     text = text.replace("\r\n", "\n").translate(_READ_AS)
     kept: list[str] = []
     dropped = 0
@@ -277,7 +277,7 @@ def _clean(text: str) -> tuple[str, int]:
 
 
 def _yaml(text: str) -> Any:
-    """What a front matter says; None where it is none."""
+    """The content of a front matter, or None."""
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -285,13 +285,13 @@ def _yaml(text: str) -> Any:
 
 
 def _short(title: str) -> str:
-    """A title that a document may have, or ""."""
+    """A valid title for a document, or ""."""
     plain = collapse(title)
     return plain if len(plain) <= MAX_TITLE else ""
 
 
 def _original(policies: Path, given: Given) -> Document:
-    """The document that is to have a translation."""
+    """The document to translate."""
     if given.language is None or not is_locale(given.language):
         todo = "write a language such as de, or a language and a country, pt-BR"
         raise ConfigError(f"--language {given.language!r} is no language: {todo}", code="import")
@@ -305,7 +305,7 @@ def _original(policies: Path, given: Given) -> Document:
 
 
 def _number(policies: Path, wanted: int | None) -> int:
-    """A free number; one that a faulty file has, or one not reviewed, is taken too."""
+    """A free number; numbers of faulty and of unreviewed files are taken, too."""
     if not policies.is_dir():
         raise ConfigError(f"{policies}: no such folder: set company.policies to the documents'", code="import")
     names = {path.name: re.match(r"0*(\d{1,5})-", path.name) for path in policies.glob("*.md")}
@@ -320,14 +320,14 @@ def _number(policies: Path, wanted: int | None) -> int:
 
 
 def _name(title: str) -> str:
-    """Small letters, digits and hyphens."""
+    """The title in lower-case letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss"))
     words = re.findall(r"[a-z0-9]+", "".join(c for c in plain if not unicodedata.combining(c)))
     return "-".join(words)[:MAX_NAME].strip("-") or "document"
 
 
 def _unreviewed(file: Path, number: int, known: Known, found: _Found) -> str:
-    """The file's text: a front matter with what is known, and comments that say what to do."""
+    """The file's text: a front matter with the known values, and comments that say what to do."""
     name = collapse("".join(c if c.isprintable() and not refused_character(c) else " " for c in file.name))
     lines = [
         "---",

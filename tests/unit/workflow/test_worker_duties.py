@@ -1,4 +1,4 @@
-"""What the agent's round owes besides new mail: one duty that cannot be done now keeps no other waiting."""
+"""The duties of a round of the worker besides new mail: one duty that cannot be done now keeps no other waiting."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from support_agent.engine.engine import Failure
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift, status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_worker import FakeMailbox, Shift, status
 from tests.unit.seen import ANSWER, FAILURE, REFUND, one
 
 
@@ -36,7 +36,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_nothing_else(
 ) -> None:
     """Failure: while the company's database was away no answer, packet or notice left the outbox.
 
-    The round says that it failed; the mail is set aside as soon as that can be done.
+    The round says that it failed; the mail is escalated as soon as that can be done.
     """
     office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
     waiting, _ = office.handle(write("How do I cancel?"))

@@ -1,8 +1,8 @@
 """Outgoing mails as data: the payload, the rendered text with its sources, and the inputs of the headers.
 
-Invariant: `compose` depends only on the letter, its headers and the parent mail, so the stored data give the same
-bytes again; every automatic letter has passed the gate. Checked by
-tests/unit/outbound/test_letters.py and `replay`.
+Invariant: `compose` depends only on the rendered mail, its headers and the parent mail, so the stored data give the
+same bytes again; every automatic mail has passed the gate. Checked by tests/unit/outbound/test_rendered_mail.py and
+`replay`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signatur
 
 
 class Headers(Head):
-    """Inputs of the headers; `parent_mail_id` is the stored customer's mail that the letter answers."""
+    """Inputs of the headers; `parent_mail_id` is the stored customer's mail that is answered."""
 
     parent_mail_id: str
 
@@ -80,9 +80,9 @@ class RenderedMail(Frozen):
         """The headers; the Message-ID is the same on every try.
 
         Args:
-            mail_id: The inbound mail that caused the letter: for a person's reply that reply, not the parent.
-            number: Counts the letters of this kind for that mail, from 1.
-            is_threaded: Whether an automatic letter names the ids of the customer's mail; only for proven senders.
+            mail_id: The inbound mail that caused it: for a person's reply that reply, not the parent.
+            number: Counts the mails of this kind for that mail, from 1.
+            is_threaded: Whether an automatic mail names the ids of the customer's mail; only for proven senders.
         Raises:
             ConfigError: `agent.secret` is missing.
         """
@@ -103,7 +103,7 @@ class RenderedMail(Frozen):
         """The bytes of the mail.
 
         Args:
-            parent: The customer's mail that the letter answers.
+            parent: The customer's mail that is answered.
             original: The bytes of that mail, which a packet encloses.
         """
         match self.kind:
@@ -115,7 +115,7 @@ class RenderedMail(Frozen):
                 return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
 
 
-def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) -> RenderedMail:
+def answer_mail(final: FinalAnswer, templates: Templates, verifier: Verifier) -> RenderedMail:
     """Render an answer and pass it through the gate.
 
     Raises:
@@ -127,21 +127,21 @@ def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) 
     return _gated(OutgoingKind.ANSWER, final, render_answer(final, templates), templates)
 
 
-def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> RenderedMail:
+def acknowledgement_mail(acknowledgement: Acknowledgement, templates: Templates) -> RenderedMail:
     """Render the fixed mail that says that a person has the case, and pass it through the gate.
 
     Raises:
-        GateRefused: as `answer_letter`.
+        GateRefused: as `answer_mail`.
     """
     rendered = render_acknowledgement(acknowledgement, templates)
     return _gated(OutgoingKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
 
 
-def packet_letter(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
+def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
     """Render a packet, or a notice of a `failure`, for the desk and pass it through the gate.
 
     Raises:
-        GateRefused: as `answer_letter`.
+        GateRefused: as `answer_mail`.
     """
     return _gated(kind, packet, render_packet(packet, templates), templates)
 
@@ -152,7 +152,7 @@ def _gated(
     rendered: RenderedAnswer | RenderedPacket,
     templates: Templates,
 ) -> RenderedMail:
-    """Make a letter if the gate passes it; the only place where rendered text becomes a letter."""
+    """Make a mail if the gate passes it; the only place where rendered text becomes a mail."""
     check(rendered, made_from, templates)
     return RenderedMail(
         kind=kind,
@@ -164,8 +164,8 @@ def _gated(
     )
 
 
-def reply_letter(parent_subject: str, words: str) -> RenderedMail:
-    """Make a letter of a staff member's own words to the customer."""
+def reply_mail(parent_subject: str, words: str) -> RenderedMail:
+    """Make a mail of a staff member's own words to the customer."""
     payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
     return RenderedMail(
         kind=OutgoingKind.PERSON_REPLY,
@@ -225,7 +225,7 @@ def _squeezed(text: str) -> str:
 
 
 def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail:
-    """Render a stored letter again from its payload; `replay` checks separately whether an answer is still true.
+    """Render a stored mail again from its payload; `replay` checks separately whether an answer is still true.
 
     Raises:
         GateRefused: the templates cannot be used for it.
@@ -235,8 +235,8 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
             final = FinalAnswer.model_validate(record.payload)
             return _gated(record.kind, final, render_answer(final, templates), templates)
         case OutgoingKind.ACKNOWLEDGEMENT:
-            return acknowledgement_letter(Acknowledgement.model_validate(record.payload), templates)
+            return acknowledgement_mail(Acknowledgement.model_validate(record.payload), templates)
         case OutgoingKind.PACKET | OutgoingKind.FAILURE:
-            return packet_letter(Packet.model_validate(record.payload), templates, record.kind)
+            return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
         case OutgoingKind.PERSON_REPLY:
-            return reply_letter(str(record.payload["parent_subject"]), str(record.payload["words"]))
+            return reply_mail(str(record.payload["parent_subject"]), str(record.payload["words"]))
