@@ -164,7 +164,7 @@ def fill(store: Store) -> MailId:
     key = UsedKey(key="K", slot="K", command="close", case_id=CASE, mail_id=mail_id, who="ada", used_at=NOON)
     assert store.used_keys.use(key) is None
     store.labels.add(label(mail_id))
-    store.cases.change(CASE, CaseState.WITH_PERSON, ANNA, "the operator", "hers", NOON)
+    store.cases.change(CASE, CaseState.OPEN, ANNA, "the operator", "hers", NOON)
     again = (row.id, OutboxStatus.READY, DeliverySource.OPERATOR, "the mailbox is there now", NOON)
     assert store.deliveries.update(*again, sources=(OutboxStatus.FAILED,))
     return mail_id
