@@ -85,6 +85,7 @@ def open_decider(
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
+    from support_agent.cases.intention_vote import open_intentions
     from support_agent.mail.machines.machine_vote import open_vote
     from support_agent.planner.combiner import committed
     from support_agent.planner.loop import Planner
@@ -111,6 +112,7 @@ def open_decider(
         if settings.facts.retrieve is not Retrieve.NEVER
         else None,
         machine=open_vote(search.embedders, settings.screening),
+        intentions=open_intentions(search.embedders, settings.intentions),
     )
 
 

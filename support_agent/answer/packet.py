@@ -7,9 +7,9 @@ tests/journey/test_web_pages.py.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
@@ -85,6 +85,14 @@ class QuestionRetrieval(Frozen):
     pages: tuple[FoundPage, ...] = ()
 
 
+class StoryEntry(Frozen):
+    """One mail of a case before the one that the packet is about: who wrote it, and its words, "" for a fixed mail."""
+
+    who: Literal["customer", "answer", "acknowledgement", "person_reply"]
+    at: AwareDatetime
+    text: str
+
+
 class Packet(Frozen):
     """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` is the part that was
     answered, if any.
@@ -112,6 +120,10 @@ class Packet(Frozen):
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     """The questions that evidence was retrieved for and are for a person now; `looked` in templates and as stored."""
     answered_text: str | None = None
+    story: tuple[StoryEntry, ...] = ()
+    """The case so far, the oldest mail first, where the customer says that it went wrong or asks for news."""
+    story_left_out: Annotated[int, Field(gt=0)] | None = None
+    """How many of the oldest mails of the case the story leaves out."""
     reply_address: str
     """A reply to this address is passed on to the customer."""
 

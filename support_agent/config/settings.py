@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
+from support_agent.config.intentions import IntentionSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.search import LOOPBACK, SearchSettings
 from support_agent.config.sources import ENV_PREFIX
@@ -248,6 +249,24 @@ class AgentSettings(Section):
         return level >= self.acknowledges_from_level
 
 
+ReplyFileType = Literal[
+    "application/pdf",
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "text/plain",
+    "text/csv",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/zip",
+]
+"""The types whose endings and first bytes are known (`outbound.staff_files`)."""
+
+
 class DeskSettings(Section):
     """The people who get escalated cases, and the words with which a customer asks for a person."""
 
@@ -268,6 +287,25 @@ class DeskSettings(Section):
     )
     staff: tuple[str, ...] = ()
     """Addresses besides the desk's whose replies to a packet are passed on to the customer."""
+    reply_file_types: tuple[ReplyFileType, ...] = (
+        "application/pdf",
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "text/plain",
+        "text/csv",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "application/vnd.oasis.opendocument.text",
+        "application/vnd.oasis.opendocument.spreadsheet",
+    )
+    """Types of files that such a reply may have; they go to the customer with it. A reply with another file is not
+    passed on, and its writer is told why. A file's name, declared type and content must agree, and office files and
+    PDFs with programs inside are refused. Empty: no files."""
+    max_reply_files: Annotated[int, Field(ge=0, le=100)] = 10
+    """Most files in one reply."""
+    max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
+    """Most bytes of all files in one reply, before they are encoded for the mail, which adds a third."""
 
 
 class CompanySettings(Section):
@@ -405,6 +443,7 @@ class Settings(BaseSettings):
     planner: PlannerSettings = PlannerSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     screening: ScreeningSettings = ScreeningSettings()
+    intentions: IntentionSettings = IntentionSettings()
     grading: GradingSettings = GradingSettings()
     evidence: EvidenceSettings = EvidenceSettings()
     store: StoreSettings = StoreSettings()

@@ -6,6 +6,7 @@ from support_agent.answer.packet import Considered, Packet, RunnerUp
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import Settings
+from support_agent.outbound.story import NO_STORY, Story
 from support_agent.planner.plan import INTERNAL, Call, call_text
 from support_agent.tools.ending import Reason
 
@@ -15,11 +16,14 @@ MAIL_CHARACTERS = 20_000
 """A packet shows this much of the mail; the whole mail is attached."""
 
 
-def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
+def packet_of(
+    mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings, story: Story = NO_STORY
+) -> Packet:
     """Everything that a person needs to continue the case.
 
     Args:
         answered: The text that goes to the customer, if a part is answered.
+        story: The case before this mail, where a person needs it.
     """
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
@@ -37,6 +41,8 @@ def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settin
         found=decision.found,
         retrievals=tuple(one for one in decision.retrievals if one.number in _for_a_person(decision)),
         answered_text=answered,
+        story=story.entries,
+        story_left_out=story.left_out or None,
         reply_address=settings.agent.address,
     )
 

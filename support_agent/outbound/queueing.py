@@ -19,6 +19,7 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
+from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
@@ -35,6 +36,8 @@ from support_agent.outbound.rendered_mail import (
     packet_mail,
     reply_mail,
 )
+from support_agent.outbound.staff_files import StaffFile
+from support_agent.outbound.story import NO_STORY, story_before
 from support_agent.store.records import OutboxRecord, OutgoingKind, OutgoingMail
 from support_agent.store.store import Store
 
@@ -84,9 +87,11 @@ class OutboundQueue:
         number = 1 + max((notice.number for notice in earlier), default=0)
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=number)
 
-    def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
-        """Queue a staff member's words, in the thread of the customer's mail."""
-        rendered = reply_mail(parent.message.subject, f"{words}\n")
+    def reply(
+        self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail, files: Sequence[StaffFile] = ()
+    ) -> None:
+        """Queue a staff member's words and files, in the thread of the customer's mail."""
+        rendered = reply_mail(parent.message.subject, f"{words}\n", files)
         self.store.outbox.queue(self._outgoing(mail, rendered, to, parent=parent))
 
     def _packet(
@@ -99,7 +104,9 @@ class OutboundQueue:
         number: int = 1,
     ) -> OutgoingMail:
         """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
-        packet = packet_of(mail, decision, answered, self.settings)
+        needs_story = decision.plan.reason in (Intent.NOT_HELPED, Intent.ANY_NEWS)
+        story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
+        packet = packet_of(mail, decision, answered, self.settings, story)
         templates = self.templates
         try:
             rendered = packet_mail(packet, templates, kind)
@@ -169,6 +176,6 @@ class OutboundQueue:
             message_id=headers.message_id,
             envelope_from=verp if self.settings.smtp.verp else agent.address,
             recipient=to,
-            raw=rendered.compose(headers, parent.message, parent.raw),
+            raw=rendered.compose(headers, parent.message, parent.raw, mail.raw),
             created_at=headers.sent_at,
         )

@@ -1,7 +1,7 @@
 """Cases: one customer's thread, who may continue it, and whether a person has it.
 
-Invariant: a mail joins a case only by a Message-ID that the case holds, and a case that a person has never goes back to
-automation. Checked by tests/contract/store/test_cases.py.
+Invariant: a mail joins a case only by a Message-ID that the case holds, and a case that a person has had never goes
+back to automation, also not when it was closed between. Checked by tests/contract/store/test_cases.py.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from support_agent.store.records import (
     MailId,
     MailRecord,
     MailTimeline,
+    OutgoingKind,
     Timeline,
 )
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow
 
+FOR_DESK = tuple(kind for kind in OutgoingKind if kind.is_for_desk)
 CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
 
@@ -76,11 +78,28 @@ class Cases:
             return tuple(_existing(session, case_id) for case_id in found)
 
     def escalate(self, case_id: CaseId) -> None:
-        """Close a case to automation; there is no way back."""
+        """Give a case to a person; there is no way back to automation."""
         statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)
         with self.database.write() as session:
             if affected(session, statement) != 1:
                 raise _no_case(case_id)
+
+    def close(self, case_id: CaseId) -> None:
+        """Close a case: nobody has anything to do in it."""
+        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.CLOSED)
+        with self.database.write() as session:
+            if affected(session, statement) != 1:
+                raise _no_case(case_id)
+
+    def reopen(self, case_id: CaseId) -> CaseRecord:
+        """Reopen a closed case, for the person who had it if one had; another case stays as it is."""
+        with self.database.write() as session:
+            packets = select(OutboxRow.id).where(col(OutboxRow.case_id) == case_id, col(OutboxRow.kind).in_(FOR_DESK))
+            had_person = session.exec(packets.limit(1)).first() is not None
+            state = CaseState.WITH_PERSON if had_person else CaseState.OPEN
+            is_closed = (col(CaseRow.id) == case_id, col(CaseRow.state) == CaseState.CLOSED)
+            affected(session, update(CaseRow).where(*is_closed).values(state=state))
+            return _existing(session, case_id)
 
     def recent(self, limit: int) -> tuple[CaseSummary, ...]:
         """Return the cases with the newest mails, the newest first."""

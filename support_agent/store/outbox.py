@@ -19,6 +19,7 @@ from support_agent.errors import PermanentError, TransientError
 from support_agent.store import mails
 from support_agent.store.database import Database
 from support_agent.store.records import (
+    CaseId,
     Due,
     MailId,
     OutboxId,
@@ -91,6 +92,7 @@ class Outbox:
         mail_id: MailId | None = None,
         kind: OutgoingKind | None = None,
         message_id: str | None = None,
+        case_id: CaseId | None = None,
     ) -> tuple[OutboxRecord, ...]:
         """Return the rows that meet every given condition, the oldest first."""
         conditions = equal(
@@ -98,6 +100,7 @@ class Outbox:
             (OutboxRow.mail_id, mail_id),
             (OutboxRow.kind, kind),
             (OutboxRow.message_id, message_id),
+            (OutboxRow.case_id, case_id),
         )
         with self.database.read() as session:
             return records(session, *conditions)

@@ -50,10 +50,11 @@ class MailStatus(StrEnum):
 
 
 class CaseState(StrEnum):
-    """Who has the case; the agent may answer only an `open` case."""
+    """Who has the case; the agent may answer only an `open` case. `closed`: nobody has anything to do."""
 
     OPEN = "open"
     WITH_PERSON = "with_person"
+    CLOSED = "closed"
 
 
 class OutgoingKind(StrEnum):
@@ -183,7 +184,7 @@ class PlanRecord(Record):
     combiner_version: str
     company_version: str
     index_version: str
-    outcome: Literal["answer", "escalate"]
+    outcome: Literal["answer", "escalate", "close"]
     reason: str | None
     seconds: Seconds
     forward_passes: Annotated[int, Field(ge=0)]
