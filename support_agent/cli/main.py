@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 from support_agent.cli import case_printing, printing
+from support_agent.cli.backtest import backtest, coverage, what_if
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
@@ -47,6 +48,9 @@ app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)
 app.command()(calibrate)
+app.command()(backtest)
+app.command("what-if")(what_if)
+app.command()(coverage)
 
 DebugOption = Annotated[bool, typer.Option("--debug", help="Print a traceback with an error.")]
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from support_agent.config.backtest import BacktestSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.config.intentions import IntentionSettings
@@ -451,6 +452,7 @@ class Settings(BaseSettings):
     chroma: ChromaSettings = ChromaSettings()
     facts: FactSettings = FactSettings()
     search: SearchSettings = SearchSettings()
+    backtest: BacktestSettings = BacktestSettings()
     log: LogSettings = LogSettings()
 
     @model_validator(mode="after")

@@ -45,7 +45,7 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
     for reply in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
         if reply.case_id is not None:
             replies.setdefault(reply.case_id, []).append(reply)
-    recognised = _Recognised(documents)
+    recognised = Recognised(documents)
     cases = []
     for case_id, sent in replies.items():
         memory = _before_escalation(store, case_id, sent[0])
@@ -55,7 +55,7 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
     return tuple(cases)
 
 
-class _Recognised:
+class Recognised:
     """Recognises documents by their addresses and sentences; several documents may share one."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
@@ -73,12 +73,12 @@ class _Recognised:
 
         If the reply has any other document too, the evidence alone was not enough.
         """
-        sent = [*self._linked(words), *self._quoted(words)]
+        sent = [*self.linked(words), *self._quoted(words)]
         if any(not numbers & evidence for numbers in sent):
             return ReviewOutcome.SENT_OTHER
         return ReviewOutcome.SENT_EVIDENCE if sent else ReviewOutcome.WROTE
 
-    def _linked(self, words: str) -> Iterator[set[int]]:
+    def linked(self, words: str) -> Iterator[set[int]]:
         """The documents of each address in the words; "#refunds" or "?lang=de" may follow it."""
         for found in _LINK.findall(words):
             link = link_key(found.rstrip(_LINK_ENDS))
