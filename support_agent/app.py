@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -35,7 +36,7 @@ from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
 from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.store.lock import only_process
-from support_agent.store.records import MailId
+from support_agent.store.records import MailId, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
@@ -337,12 +338,15 @@ def read_past(settings: Settings, paths: Sequence[Path], since: datetime | None)
 
 
 def read_stored(settings: Settings, since: datetime | None) -> PastMails:
-    """The mails that the agent itself has received, of its store."""
+    """The mails that the agent itself has received, and what people wrote through the desk, of its store."""
     from support_agent.ops.backtest.sources import Found, collect
 
     with open_store(settings) as store:
-        found = (Found(mail.id, store.mails.raw(mail.id), mail.received_at) for mail in store.mails.find(since=since))
-        return collect(found, settings.backtest, utc_now())
+        received = (Found(one.id, store.mails.raw(one.id), one.received_at) for one in store.mails.find(since=since))
+        replies = store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+        return collect(
+            chain(received, (Found(one.id, one.raw, one.created_at) for one in replies)), settings.backtest, utc_now()
+        )
 
 
 def _require_mail_settings(settings: Settings) -> None:

@@ -111,8 +111,8 @@ def what_if(
 ) -> None:
     """List past mails whose outcome other policies, templates or thresholds would change, with both answers.
 
-    Without PATH the mails are those that the agent has received itself. Each is decided twice; what `backtest` has
-    decided already is used again. Nothing is stored besides --work, and nothing is sent.
+    Without PATH the mails are those that the agent has received itself, with the level that they prove. Each is decided
+    twice; what `backtest` has decided already is used again. Nothing is stored besides --work, and nothing is sent.
     """
     from support_agent.app import open_bench, read_past, read_stored
     from support_agent.config.log import configure_log
@@ -127,9 +127,10 @@ def what_if(
     changed = with_own(settings_of(config, changes), addresses)
     configure_log(settings.log.model_copy(update={"level": "critical"}))
     mails = read_past(settings, paths, _utc(since)) if paths else read_stored(settings, _utc(since))
+    level = PROVEN_BY_MAIL if as_level is None and not paths else as_level
     folder = _work(work, config)
     before, after = (
-        past_of(mails, addresses, open_bench(one, as_level, without_model=without_model), folder, _told())
+        past_of(mails, addresses, open_bench(one, level, without_model=without_model), folder, _told())
         for one in (settings, changed)
     )
     found = compare(before.results, after.results)

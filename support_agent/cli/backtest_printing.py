@@ -34,8 +34,9 @@ def _report(report: Report) -> Iterator[str]:
     yield f"This report holds your customers' words. {counted(report.mails, 'mail')}, {first} to {last};"
     yield f"{report.unreadable} could not be read, {report.too_many} older ones were left out."
     yield ""
-    yield f"Of {counted(report.questions, 'question')} {report.answered} ({_percent(report.answered_share)}) would be"
-    yield f"answered at once; {_right(report.precision)} of these answers are right."
+    share = f"{report.answered} ({_percent(report.answered_share)})"
+    yield f"Of {counted(report.questions, 'question')} {share} would be answered at once."
+    yield f"Of these answers are right: {_right(report.precision)}."
     saved = report.savings
     minutes = f"{saved.minutes_a_month_least:.0f} to {saved.minutes_a_month_most:.0f} minutes of people"
     yield f"A month: {saved.answers_a_month:.0f} answers, {minutes}."
@@ -45,7 +46,7 @@ def _report(report: Report) -> Iterator[str]:
     head = ("THRESHOLD", "ANSWERED", "SENT", "SAME", "OTHER", "OWN WORDS", "RIGHT", "INTERVAL")
     rows = [(f"{one.threshold:.2f}", _percent(one.share), *_row(one.precision)) for one in report.thresholds]
     yield from ("", as_table([head, *rows]))
-    topics = [(f"{one.key} {one.title}", *_row(one.precision)) for one in report.topics]
+    topics = [(f"{one.key} {one.title}", *_row(one.precision)) for one in report.topics if one.precision.sent]
     yield from ("", as_table([("TOPIC", *head[2:]), *topics]))
     for number, one in enumerate(report.clusters[:MOST_LISTED], start=1):
         more = f"{counted(one.size, 'question')}, up to {100 * one.share:.1f} % more answered"

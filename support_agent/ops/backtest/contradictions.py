@@ -19,8 +19,8 @@ from support_agent.core.frozen import Frozen
 from support_agent.models.embedding.port import Vectors
 from support_agent.ops.backtest.meaning import Meaning, sentences_of
 
-ALIKE = 0.8
-"""Cosine from which on two sentences, with their numbers masked, speak of the same."""
+ALIKE, SAID_ALIKE = 0.8, 0.7
+"""Cosine from which on sentences of two documents, and of a document and a person, speak of the same."""
 NEARLY = 0.04
 MASK = "#"
 SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -101,16 +101,16 @@ class Numbered:
     def _conflict(self, cosines: Vectors, amounts: Amounts) -> int | None:
         """The nearest sentence, if all that are as near differ from these numbers."""
         best = int(cosines.argmax())
-        if cosines[best] < ALIKE:
+        if cosines[best] < SAID_ALIKE:
             return None
-        near = np.flatnonzero(cosines >= max(ALIKE, float(cosines[best]) - NEARLY))
+        near = np.flatnonzero(cosines >= max(SAID_ALIKE, float(cosines[best]) - NEARLY))
         return best if all(are_in_conflict(self._amounts[place], amounts) for place in near) else None
 
 
 def _are_of_one(one: Place, other: Place) -> bool:
-    """Whether two sentences may speak of one thing: neither names its own document's subject alone ("for Windows")."""
+    """Whether two sentences may speak of one thing: neither alone names its document's subject ("Windows")."""
     own = (_words(a.title) & _words(a.text) - _words(b.text) for a, b in ((one, other), (other, one)))
-    return not all(own)
+    return not any(own)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -173,7 +173,7 @@ def report_of(past: Past, bench: Bench, made_at: datetime) -> Report:
         languages=_counts((one.language or "unknown", one.outcome == "answer") for one in asked),
         automatic=_counts((one.rule or "unknown", False) for one in results if one.is_automatic),
         savings=_savings(precision, instants, settings),
-        assumptions=tuple(_assumptions(bench)),
+        assumptions=tuple(_assumptions(bench, sum(one.is_answered for one in asked))),
     )
 
 
@@ -235,8 +235,10 @@ def _savings(precision: Precision, instants: Sequence[datetime], settings: Backt
     return Savings(answers_a_month=answers, minutes_a_month_least=least, minutes_a_month_most=most)
 
 
-def _assumptions(bench: Bench) -> Iterable[str]:
+def _assumptions(bench: Bench, people_answered: int) -> Iterable[str]:
     """What the figures rest on, for the reader."""
+    if not people_answered:
+        yield "No answer of your people was found, so nothing could be judged: name their addresses with --own."
     settings = bench.settings.backtest
     if bench.level is None:
         yield "Each sender is taken for proven: level 2, and 3 where the accounts know the address."

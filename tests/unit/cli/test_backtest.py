@@ -16,9 +16,10 @@ from support_agent.facts.index import Index, memory_client
 from support_agent.facts.search import CompanySearch
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.loop import Planner
+from support_agent.store.records import OutgoingKind
 from support_agent.workflow.decide import Decider
 from tests.fakes import PLAIN
-from tests.fakes_journey import ANNA, Office, SureModel
+from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, SureModel, write
 from tests.made_mailbox import write_mbox
 from tests.unit.facts.test_search import WordEmbedder
 from tests.unit.ops.backtest.made import OWN, raw
@@ -104,10 +105,22 @@ def test_what_if_shows_both_answers_side_by_side(workspace: Path, capsys: pytest
 
 
 def test_what_if_without_files_takes_the_mails_that_the_agent_received(
-    workspace: Path, capsys: pytest.CaptureFixture[str]
+    workspace: Path, office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Rule: with the level that they prove, and with the answers that people gave through the desk."""
     assert run("what-if", "--thresholds", "answer=1.0") == 2
     assert "0 mails, none of a customer" in capsys.readouterr().err
+    monkeypatch.setenv("SUPPORT_AGENT__STORE__URL", f"sqlite:///{workspace.parent / 'store.sqlite3'}")
+    office.handle(write(REFUND))
+    office.handle(write(REFUND, sender=STRANGER, proof=None))
+    asked, _ = office.handle(write("Can I get a refund? Let me talk to a human.", sender=JAMES))
+    packet = office.sent(asked)[OutgoingKind.PACKET].message_id
+    office.handle(write(SAID, sender=DESK, in_reply_to=packet, number=2))
+    assert run("what-if", "--thresholds", "answer=1.0", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["mails"], found["newly_answered"], found["no_longer_answered"]) == (3, 0, 1)
+    kept = [line for path in (workspace / "backtest-work").iterdir() for line in path.read_text("utf-8").splitlines()]
+    assert sum(json.loads(line)["is_answered"] for line in kept) == 2
 
 
 @pytest.mark.parametrize(

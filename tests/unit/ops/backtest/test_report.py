@@ -101,6 +101,10 @@ def test_the_assumed_level_is_told(office: Office, level: int | None, said: str)
     assert said in report(office, [result(0)], level).assumptions[0]
 
 
+def test_a_report_without_any_answer_of_people_says_what_to_name(office: Office) -> None:
+    assert "--own" in report(office, [result(0, is_answered=False)]).assumptions[0]
+
+
 def test_a_report_without_the_model_says_so(office: Office) -> None:
     bench = bench_of(office)
     free = bench_of(Office(model_free(office.settings), office.store, office.decider))
