@@ -32,13 +32,13 @@ class Journal:
         self.path = folder / f"results-{version[:16]}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
+            self._file = os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE), "ab")
             whole = self.path.read_bytes()
         except OSError as error:
             raise ConfigError(f"{folder}: {error.strerror}: name a folder of yours with --work") from error
         self._results = {one.key: one for one in _read(whole)}
         if whole and not whole.endswith(b"\n"):
-            os.write(self._file, b"\n")  # the line of a run that was killed
+            self._file.write(b"\n")  # the line of a run that was killed
 
     def __len__(self) -> int:
         return len(self._results)
@@ -49,15 +49,16 @@ class Journal:
 
     def add(self, result: PastResult) -> None:
         """Keep a result, on the disk when this returns."""
-        os.write(self._file, result.model_dump_json().encode() + b"\n")
-        os.fsync(self._file)
+        self._file.write(result.model_dump_json().encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
         self._results[result.key] = result
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        self._file.close()
 
 
 def _read(whole: bytes) -> Iterator[PastResult]:
