@@ -71,7 +71,7 @@ def test_sentences_that_name_the_subject_of_their_own_document_speak_of_two_thin
     one = document(1, "The app for Windows needs 600 MB of free disk space.", "Installation on Windows")
     other = document(2, "The app for Linux needs 400 MB of free disk space.", "Installation on Linux")
     assert list(Numbered([one, other], MEANING).between()) == []
-    general = document(3, "The app needs 400 MB of free disk space.", "What you need")
+    general = document(3, "The app for Windows needs 400 MB of free disk space.", "What you need")
     assert len(list(Numbered([one, general], MEANING).between())) == 1
 
 
