@@ -12,11 +12,13 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import structlog
 
@@ -35,7 +37,7 @@ from support_agent.models.progress import Progress, stderr_progress
 from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.ops.store_health import read_modes
 from support_agent.store.lock import only_process
-from support_agent.store.records import MailId
+from support_agent.store.records import MailId, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
@@ -43,8 +45,11 @@ from support_agent.transport.outbox import SmtpTransport, Transport
 
 if TYPE_CHECKING:
     from support_agent.engine.steps import Steps
+    from support_agent.facts.search import CompanySearch
     from support_agent.mail.senders.dkim_check import TxtLookup
     from support_agent.models.writer import LanguageModel
+    from support_agent.ops.backtest.running import Bench
+    from support_agent.ops.backtest.sources import Found, PastMails
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
     from support_agent.store.desk_records import ModeChange
@@ -76,6 +81,7 @@ def open_decider(
     model: LanguageModel | None = None,
     company: Company | None = None,
     templates: Templates | None = None,
+    search: CompanySearch | None = None,
 ) -> Decider:
     """Open the models and the search, and wire the decider.
 
@@ -84,9 +90,11 @@ def open_decider(
         model: An open model; by default the configured one is opened.
         company: The company's files, if they are loaded; by default they are loaded here.
         templates: The company's templates, as `company`.
+        search: A search over the company's topics, if one is open.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
+    from support_agent.cases.intention_vote import open_intentions
     from support_agent.mail.machines.machine_vote import open_vote
     from support_agent.planner.combiner import committed
     from support_agent.planner.loop import Planner
@@ -94,7 +102,7 @@ def open_decider(
 
     company = company or Company.load(settings.company)
     templates = templates or Templates.load(settings.company.templates)
-    search = open_search(settings, company, in_memory=in_memory)
+    search = search or open_search(settings, company, in_memory=in_memory)
     model = model or open_model(settings, progress)
     planner = Planner(
         scoring_of(model),
@@ -113,6 +121,7 @@ def open_decider(
         if settings.facts.retrieve is not Retrieve.NEVER
         else None,
         machine=open_vote(search.embedders, settings.screening),
+        intentions=open_intentions(search.embedders, settings.intentions),
     )
 
 
@@ -268,6 +277,88 @@ def dry_run_of(
         return lambda mail_id, steps: handle(mail_id, steps, stages)
 
     return DryRun(settings, company.accounts, journey_on, modes)
+
+
+def open_bench(settings: Settings, level: int | None, *, without_model: bool = False) -> Bench:
+    """Today's agent for past mail, and what compares its choices with people's answers.
+
+    Args:
+        level: The sender level to assume; see `Bench`.
+        without_model: Decide without the language model: faster, but mails that need it go to people.
+    Raises:
+        ConfigError: a file of the company or a model cannot be used.
+    """
+    from support_agent.ops.backtest.contradictions import Numbered
+    from support_agent.ops.backtest.judging import Judge
+    from support_agent.ops.backtest.meaning import Meaning
+    from support_agent.ops.backtest.running import Bench, model_free, todays, version_of
+    from support_agent.ops.evals.opening import NoModel
+
+    settings = model_free(settings) if without_model else settings
+    company, templates = (
+        todays(Company.load(settings.company), utc_now().date()),
+        Templates.load(settings.company.templates),
+    )
+    search = open_search(settings, company, in_memory=True)
+    decider = cache(
+        lambda: open_decider(
+            settings,
+            stderr_progress(),
+            in_memory=True,
+            model=cast("LanguageModel", NoModel()) if without_model else None,
+            company=company,
+            templates=templates,
+            search=search,
+        )
+    )
+    meaning = Meaning(search.embedders, search.embedder.count_tokens)
+    return Bench(
+        settings=settings,
+        company=company,
+        dry_run=dry_run_of(settings, company, templates, decider),
+        judge=Judge(company.texts, meaning, settings.backtest.shared_meaning),
+        numbered=Numbered(company.texts, meaning),
+        version=version_of(settings, company, templates, level, without_model),
+        level=level,
+    )
+
+
+def read_past(settings: Settings, paths: Sequence[Path], since: datetime | None) -> PastMails:
+    """The past mails of files, or, if none are named, of the mailbox and its Sent folder, where no flag changes.
+
+    Raises:
+        ConfigError: a file or a folder cannot be read.
+    """
+    from support_agent.ops.backtest.sources import collect, files_in, folders_of
+    from support_agent.outbound.sent_folder import SENT_USE
+
+    def of_mailbox() -> Iterator[Found]:
+        folders: list[str] = [settings.imap.folder]
+        while folders:
+            imap = settings.imap.model_copy(update={"folder": folders.pop()})
+            with Mailbox(imap, TokenSource(settings.oauth), utc_now, read_only=True) as mailbox:
+                if imap.folder == settings.imap.folder and (
+                    sent := imap.sent_folder or mailbox.special_folder(SENT_USE)
+                ):
+                    folders.append(sent)
+                yield from folders_of(mailbox)
+
+    if not paths and not settings.imap.host:
+        raise ConfigError("no mails: name an mbox, a Maildir or a folder of .eml files, or set imap.host")
+    found = files_in(paths, settings.imap.max_message_bytes) if paths else of_mailbox()
+    return collect(found, settings.backtest, utc_now(), since)
+
+
+def read_stored(settings: Settings, since: datetime | None) -> PastMails:
+    """The mails that the agent itself has received, and what people wrote through the desk, of its store."""
+    from support_agent.ops.backtest.sources import Found, collect
+
+    with open_store(settings) as store:
+        received = (Found(one.id, store.mails.raw(one.id), one.received_at) for one in store.mails.find(since=since))
+        replies = store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+        return collect(
+            chain(received, (Found(one.id, one.raw, one.created_at) for one in replies)), settings.backtest, utc_now()
+        )
 
 
 def _require_mail_settings(settings: Settings) -> None:

@@ -35,12 +35,13 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
         steps.step("pass_on", lambda: stages.pass_on(mail))
         return _send(mail_id, steps, stages, Outcome.FILED)
 
-    is_for_desk = screening.verdict is Verdict.DESK or not route.may_answer
+    is_unplanned = screening.verdict is Verdict.DESK or not route.may_answer or mail.intention is not None
+    is_for_desk = is_unplanned and not mail.closes
     if steps.step("hold", lambda: stages.must_wait(mail_id, is_for_desk=is_for_desk)):
         return Outcome.HELD
     try:
-        if is_for_desk:
-            decision = steps.step("hand_over", lambda: stages.unplanned(screening, route), Decision)
+        if is_unplanned:
+            decision = steps.step("hand_over", lambda: stages.unplanned(screening, mail), Decision)
         else:
             decision = steps.step("plan", lambda: stages.plan(mail), Decision)
     except SupportAgentError as error:

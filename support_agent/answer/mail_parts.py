@@ -7,7 +7,7 @@ tests/unit/answer/test_packet.py and tests/unit/answer/test_provenance.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
@@ -118,6 +118,22 @@ _RETRIEVAL = Shape(
 )
 
 
+_STORY = Shape(
+    parts=(
+        inbound("story_who", name="who"),
+        inbound("story_at", lambda at, _: f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC", name="at", is_required=never),
+    ),
+    groups=(
+        Group(
+            "lines",
+            inbound("story_line", verbatim, read=itself, is_required=never),
+            counted("nested"),
+            read=lambda entry: _lines(entry.text),
+        ),
+    ),
+)
+
+
 def _by_question(view: Any, packet: Packet) -> Mapping[str, object]:
     """Attach evidence to its question, and the question's number to pages; both are numbered across questions."""
     ends = list(accumulate(len(retrieval.evidence) for retrieval in packet.retrievals))
@@ -139,6 +155,7 @@ PACKET = Shape(
         inbound("level_why", is_required=never),
         inbound("subject", _without_prefix, is_required=never, is_optional=True),
         inbound("left_out", format_count, is_optional=True),
+        inbound("story_left_out", format_count, is_required=never, is_optional=True),
         inbound("reason_code"),
         word("reason", name="reason_words", read="reason_code", is_required=never, is_optional=True),
         inbound("why", is_required=never, is_optional=True),
@@ -166,6 +183,7 @@ PACKET = Shape(
             read=lambda packet: _lines(packet.proposed_text),
         ),
         Group("offered", _OFFERED, lambda number, _: {"index": number, "answer": 0, "item": number}),
+        Group("story", _STORY, counted("index")),
         Group("considered", _CONSIDERED, counted("index")),
         Group("found", _FOUND, counted("index")),
         Group(

@@ -7,7 +7,7 @@ tests/journey/test_web_pages.py.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
@@ -97,6 +97,14 @@ class Offered(Frozen):
     title: str | None = None
 
 
+class StoryEntry(Frozen):
+    """One mail of a case before the one that the packet is about: who wrote it, and its words, "" for a fixed mail."""
+
+    who: Literal["customer", "answer", "acknowledgement", "person_reply"]
+    at: AwareDatetime
+    text: str
+
+
 class Packet(Frozen):
     """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` is the part that was
     answered, if any, `proposed_text` what would be.
@@ -131,6 +139,10 @@ class Packet(Frozen):
     offered: tuple[Offered, ...] = ()
     offered_until: AwareDatetime | None = None
     """When the keys of the offered commands expire."""
+    story: tuple[StoryEntry, ...] = ()
+    """The case so far, the oldest mail first, where the customer says that it went wrong or asks for news."""
+    story_left_out: Annotated[int, Field(gt=0)] | None = None
+    """How many of the oldest mails of the case the story leaves out."""
     reply_address: str
     """A reply to this address is passed on to the customer."""
 

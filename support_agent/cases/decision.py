@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import FoundDocument, QuestionRetrieval
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.intentions import Intention
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.mail.machines.screening import PERSON_RULE, Screening
@@ -27,7 +28,8 @@ class Decision(Frozen):
     `final` is set if the plan's outcome is `answer`; `found` holds the documents of the search; `why` explains the
     reason in one sentence, or is "". `findings` holds the findings of the fact room with its records, by question
     number from 1; `retrievals` (stored as `looked`) has the same for people, with the sentences of the documents at
-    that time; `memory` is what the fact room knows of the case now, None if it was not asked.
+    that time; `memory` is what the fact room knows of the case now, None if it was not asked. `intention` is what the
+    customer means by a reply in the case; None if that was not asked.
     """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
@@ -40,6 +42,7 @@ class Decision(Frozen):
     findings: dict[int, Finding] = Field(default_factory=dict)
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     memory: str | None = None
+    intention: Intention | None = None
 
     @property
     def forward_passes(self) -> int:
@@ -88,6 +91,17 @@ def escalated(reason: str, now: datetime, why: str = "") -> Decision:
         why: One sentence that explains it.
     """
     return Decision(plan=unplanned(reason), final=None, found=(), decided_at=now, why=why)
+
+
+def intended(intention: Intention, besides: str, now: datetime) -> Decision:
+    """No plan, because of what the customer means: the case is closed, or a person must read the mail.
+
+    Args:
+        besides: Why no automatic letter may go to the sender anyway, or "".
+    """
+    plan = unplanned(intention.intent, "close" if intention.intent.closes else "escalate")
+    why = "; ".join(filter(None, (intention.why, besides)))
+    return Decision(plan=plan, final=None, found=(), decided_at=now, why=why, intention=intention)
 
 
 def failed(error: SupportAgentError, now: datetime) -> Decision:

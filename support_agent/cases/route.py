@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Self
 
+from support_agent.cases.intentions import Intent, Intention
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import PROVEN, lower_address
@@ -26,7 +27,8 @@ class Route(Frozen):
     """A mail's case, and what may be sent automatically.
 
     `reason` (a code) and `why` (a sentence) say why no automatic mail may go to the sender; both are "" if one may.
-    `customer_mail_id` is the customer's mail that a staff reply answers.
+    `customer_mail_id` is the customer's mail that a staff reply answers. `intention` is what the sender means by a
+    reply; None if that was not asked.
     """
 
     case_id: CaseId
@@ -36,6 +38,7 @@ class Route(Frozen):
     why: str = ""
     is_staff_reply: bool = False
     customer_mail_id: MailId | None = None
+    intention: Intention | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,18 @@ class RoutedMail(ReceivedMail):
 
     sender: Sender
     route: Route
+
+    @property
+    def intention(self) -> Intention | None:
+        """What the sender means by a reply in a case; None: a first mail, or it asks or tells something new."""
+        told = self.route.intention
+        is_first = self.route.case_id == case_id_of(self.id)
+        return None if told is None or is_first or told.intent is Intent.NONE else told
+
+    @property
+    def closes(self) -> bool:
+        """Whether the sender needs nothing more."""
+        return self.intention is not None and self.intention.intent.closes
 
     @classmethod
     def on(cls, mail: ReceivedMail, sender: Sender, route: Route) -> Self:

@@ -15,6 +15,7 @@ import structlog
 from support_agent.cases.commands import given_in
 from support_agent.cases.copies import DOUBT_RULE
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.intentions import Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_of, unproven_ours, why_unwritable
 from support_agent.cases.senders import Senders
@@ -23,7 +24,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseRecord, CaseState, MailId, MailRecord
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -87,6 +88,26 @@ class CaseRouting:
             why=why,
         )
 
+    def continued(self, mail: ReceivedMail, sender: Sender, route: Route, intention: Intention | None) -> Route:
+        """The route with what the sender means; a mail that still wants something reopens its case if it was closed.
+
+        A person who had the case has it again.
+        """
+        told = route.model_copy(update={"intention": intention})
+        case = self.store.cases.get(route.case_id)
+        if case is None or case.state is not CaseState.CLOSED or RoutedMail.on(mail, sender, told).closes:
+            return told
+        self.store.cases.reopen(case.id)
+        log.info("case_reopened", case_id=case.id, mail_id=mail.id)
+        return self.route(mail, sender).model_copy(update={"intention": intention})
+
+    def waits_for_person(self, case_id: CaseId) -> bool:
+        """Whether the desk got a packet or a notice about the case and no person has replied since."""
+        rows = self.store.outbox.find(case_id=case_id)
+        packets = [row.created_at for row in rows if row.kind.is_for_desk]
+        replies = [row.created_at for row in rows if row.kind is OutgoingKind.PERSON_REPLY]
+        return bool(packets) and (not replies or replies[-1] < packets[-1])
+
     def _case(self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender) -> CaseRecord:
         """The case recorded for the mail; else the thread's case, if the sender is a participant; else a new one."""
         if recorded is not None and recorded.case_id is not None:  # later mails of the thread do not change it
@@ -130,6 +151,6 @@ class CaseRouting:
             return EscalationReason.NOT_PARTICIPANT, why
         if why := why_unwritable(sender.address):
             return EscalationReason.UNWRITABLE, why
-        if case.state is not CaseState.OPEN:
+        if case.state is CaseState.WITH_PERSON:
             return EscalationReason.WITH_PERSON, "a person has the case already"
         return "", ""

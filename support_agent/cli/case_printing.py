@@ -27,6 +27,7 @@ from support_agent.cli.terminal import (
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
     from support_agent.cases.decision import Decision
+    from support_agent.cases.intentions import Intention
     from support_agent.ops.dry_run import DryRunResult
     from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
@@ -122,6 +123,8 @@ def dry_run(tried: DryRunResult) -> str:
         *([("leaves", f"in mode {line.mode.value}")] if line.mode is not None else []),
         ("took", cost),
     ]
+    if tried.intention is not None:
+        rows.insert(2, ("means", _intention(tried.intention)))
     lines = [clean_line(line.file), *indented(as_table(rows), 2)]
     if tried.decision is not None:
         lines += indented(as_table(_tried_calls(tried.decision)), 2)
@@ -169,6 +172,10 @@ def _mail(mail: MailStory) -> Iterator[str]:
         yield f"{instant_text(label.made_at)}  judged: {said}"
 
 
+def _intention(intention: Intention) -> str:
+    return f"{intention.intent.value}, {format_confidence(intention.probability)} by the vote {intention.version}"
+
+
 def _by_rule(rule: str | None) -> str:
     return "" if rule is None else f" by rule {rule}"
 
@@ -179,6 +186,8 @@ def _plan(plan: PlanStory) -> Iterator[str]:
     cost = f"{plan.seconds:.2f} s, {passes}, {counted(plan.tokens, 'token', 'tokens')}"
     model = f", model {plan.model}" if plan.model else ""
     yield f"{instant_text(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
+    if plan.intention is not None:
+        yield f"  means: {_intention(plan.intention)}"
     for number, question in enumerate(plan.questions, start=1):
         yield f"  question {number}: {clean_line(question)}"
         calls = [call for call in plan.calls if call.question == number]
@@ -239,6 +248,11 @@ def _why_mail(mail: WhyMail) -> Iterator[str]:
     for line in lines:
         yield from _beside(line)
     yield ""
+    if mail.files:
+        yield "files"
+        rows = [(file.name, f"{file.content_type}, {file.size_bytes} bytes", file.what) for file in mail.files]
+        yield from indented(as_table(rows), 2)
+        yield ""
     yield from _headers(mail.headers)
     queries = {part.name: part.query for line in mail.lines for part in line.sources if part.query is not None}
     if queries:
@@ -281,7 +295,7 @@ def _change(entry: Replanned) -> Iterator[str]:
         case "newly_escalated":
             yield f"    now: {_reason(entry.after)}"
             yield from indented(entry.before.text, 4, mark="-")
-        case "same":
+        case "newly_filed" | "newly_held" | "same":
             return
 
 

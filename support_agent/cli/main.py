@@ -20,6 +20,7 @@ import typer
 
 from support_agent.cli import case_printing, printing
 from support_agent.cli.autonomy import autonomy_app
+from support_agent.cli.backtest import backtest, coverage, what_if
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.case import case_app
 from support_agent.cli.eval import eval_
@@ -51,6 +52,9 @@ app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)
 app.command()(calibrate)
+app.command()(backtest)
+app.command("what-if")(what_if)
+app.command()(coverage)
 
 DebugOption = Annotated[bool, typer.Option("--debug", help="Print a traceback with an error.")]
 

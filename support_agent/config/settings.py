@@ -16,8 +16,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, f
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from support_agent.config.autonomy import AutonomySettings
+from support_agent.config.backtest import BacktestSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
+from support_agent.config.intentions import IntentionSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.search import LOOPBACK, SearchSettings
 from support_agent.config.sources import ENV_PREFIX
@@ -249,6 +251,24 @@ class AgentSettings(Section):
         return level >= self.acknowledges_from_level
 
 
+ReplyFileType = Literal[
+    "application/pdf",
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "text/plain",
+    "text/csv",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/zip",
+]
+"""The types whose endings and first bytes are known (`outbound.staff_files`)."""
+
+
 class DeskSettings(Section):
     """The people who get escalated cases, and the words with which a customer asks for a person."""
 
@@ -272,6 +292,25 @@ class DeskSettings(Section):
     carried out."""
     key_valid_h: Annotated[float, Field(gt=0, le=8760)] = 168.0
     """How long the keys of a packet's commands are valid, in hours."""
+    reply_file_types: tuple[ReplyFileType, ...] = (
+        "application/pdf",
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "text/plain",
+        "text/csv",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "application/vnd.oasis.opendocument.text",
+        "application/vnd.oasis.opendocument.spreadsheet",
+    )
+    """Types of files that such a reply may have; they go to the customer with it. A reply with another file is not
+    passed on, and its writer is told why. A file's name, declared type and content must agree, and office files and
+    PDFs with programs inside are refused. Empty: no files."""
+    max_reply_files: Annotated[int, Field(ge=0, le=100)] = 10
+    """Most files in one reply."""
+    max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
+    """Most bytes of all files in one reply, before they are encoded for the mail, which adds a third."""
 
 
 class CompanySettings(Section):
@@ -410,6 +449,7 @@ class Settings(BaseSettings):
     planner: PlannerSettings = PlannerSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     screening: ScreeningSettings = ScreeningSettings()
+    intentions: IntentionSettings = IntentionSettings()
     grading: GradingSettings = GradingSettings()
     evidence: EvidenceSettings = EvidenceSettings()
     store: StoreSettings = StoreSettings()
@@ -417,6 +457,7 @@ class Settings(BaseSettings):
     chroma: ChromaSettings = ChromaSettings()
     facts: FactSettings = FactSettings()
     search: SearchSettings = SearchSettings()
+    backtest: BacktestSettings = BacktestSettings()
     log: LogSettings = LogSettings()
 
     @model_validator(mode="after")

@@ -95,9 +95,9 @@ class Recognised:
 
     def documents_in(self, words: str) -> list[set[int]]:
         """The documents that words hold a sentence or the address of, for each sentence and address."""
-        return [*self._linked(words), *self._quoted(words)]
+        return [*self.linked(words), *self._quoted(words)]
 
-    def _linked(self, words: str) -> Iterator[set[int]]:
+    def linked(self, words: str) -> Iterator[set[int]]:
         """The documents of each address in the words; "#refunds" or "?lang=de" may follow it."""
         for found in _LINK.findall(words):
             link = link_key(found.rstrip(_LINK_ENDS))

@@ -12,9 +12,11 @@ from __future__ import annotations
 import base64
 import quopri
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Literal
+from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 from support_agent.config.settings import AgentSettings
 from support_agent.core.frozen import Frozen
@@ -31,6 +33,10 @@ MAX_WORD_OCTETS = 42
 """UTF-8 octets in one encoded word: 56 as base64, 68 with the delimiters; RFC 2047 allows 75."""
 MAX_REFERENCES_OCTETS = 900
 MAX_SUBJECT_CHARACTERS = 200
+ORIGINAL_NAME = "original.eml"
+"""The name of the customer's mail in a packet."""
+PLAIN_NAME = re.compile(r"[A-Za-z0-9 ._()+,=@\[\]-]{1,100}")
+"""File names that need no encoding."""
 SUPPRESS = "OOF, AutoReply, DR, RN, NRN"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 BIDI = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -41,6 +47,14 @@ SENDABLE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>")
 
 AutoSubmitted = Literal["auto-replied", "auto-generated"]
 Fields = list[tuple[str, str]]
+
+
+class EnclosedFile(NamedTuple):
+    """A file that goes out with a person's reply."""
+
+    name: str
+    content_type: str
+    content: bytes
 
 
 class Head(Frozen):
@@ -92,13 +106,21 @@ def compose_notice(head: Head, *, subject: str, text: str, original: bytes | Non
     return _assemble(fields, "multipart/mixed", parts, head.message_id)
 
 
-def compose_person_reply(head: Head, *, subject: str, text: str, parent: Message) -> bytes:
+def compose_person_reply(
+    head: Head, *, subject: str, text: str, parent: Message, files: Sequence[EnclosedFile] = ()
+) -> bytes:
     """Compose a staff member's reply to the customer, in the thread of `parent`, the customer's last mail.
 
     A person wrote it, so it has no Auto-Submitted; it has the origin header, so that we recognise it if it comes back.
+
+    Args:
+        files: The staff member's own, with clean names.
     """
     fields = [*_fields(head, subject), *_thread(parent), *_origin(head)]
-    return _serialise(fields, _text_part("text/plain", text))
+    if not files:
+        return _serialise(fields, _text_part("text/plain", text))
+    parts = [_text_part("text/plain", text), *map(_file_part, files)]
+    return _assemble(fields, "multipart/mixed", parts, head.message_id)
 
 
 def reply_subject(parent_subject: str) -> str:
@@ -237,6 +259,19 @@ def _mail_part(original: bytes, own_boundary: str) -> bytes:
         b"Content-Disposition: attachment; filename=original.eml\r\nContent-Transfer-Encoding: base64\r\n\r\n"
     )
     return head + base64.encodebytes(original).rstrip(b"\n").replace(b"\n", b"\r\n")
+
+
+def _file_part(file: EnclosedFile) -> bytes:
+    """A file as base64. Its name as RFC 2231 writes it where it is not plain ASCII."""
+    if CONTROL.search(file.name) or CONTROL.search(file.content_type):
+        raise PermanentError(f"control character in the file name {file.name!r}", code="header_refused")
+    is_plain = PLAIN_NAME.fullmatch(file.name) is not None
+    name = f'filename="{file.name}"' if is_plain else f"filename*=utf-8''{quote(file.name, safe='')}"
+    head = (
+        f"Content-Type: {file.content_type}\r\nContent-Disposition: attachment;\r\n {name}\r\n"
+        "Content-Transfer-Encoding: base64\r\n\r\n"
+    )
+    return head.encode() + base64.encodebytes(file.content).rstrip(b"\n").replace(b"\n", b"\r\n")
 
 
 def _assemble(fields: Fields, content_type: str, parts: list[bytes], message_id: str) -> bytes:

@@ -22,6 +22,8 @@ from pydantic import Field, JsonValue, SecretStr
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.copies import known_as
 from support_agent.cases.decision import Decision
+from support_agent.cases.intentions import Intention
+from support_agent.cases.route import Route
 from support_agent.company.accounts import Accounts
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -90,7 +92,7 @@ class DryRunLine(Frozen):
 class DryRunResult(NamedTuple):
     """The line, and what the steps recorded, for printing; None for a step that was not reached.
 
-    `why` explains the reason in one sentence, or is "".
+    `why` explains the reason in one sentence, or is "". `intention` is what the sender means, if the mail is a reply.
     """
 
     line: DryRunLine
@@ -98,6 +100,7 @@ class DryRunResult(NamedTuple):
     sender: Sender | None
     decision: Decision | None
     why: str
+    intention: Intention | None = None
 
 
 class DryTransport:
@@ -203,6 +206,7 @@ class DryRun:
             sender=Sender.model_validate(recorded["identify"]) if "identify" in recorded else None,
             decision=decision,
             why=why,
+            intention=Route.model_validate(recorded["place"]).intention if "place" in recorded else None,
         )
 
     def _assumed(self, raw: bytes, level: int | None, customer: str | None) -> tuple[str, Level, str] | None:

@@ -15,13 +15,16 @@ from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.packet import FoundDocument
 from support_agent.cases.decision import Decision
+from support_agent.cases.intentions import Intention
 from support_agent.company.accounts import Queries
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.provenance_report import (
+    WhyFile,
     WhyHeader,
     WhyLine,
+    files_of,
     headers_of,
     lines_of,
     text_of,
@@ -80,6 +83,7 @@ class PlanStory(Frozen):
     calls: tuple[CallStory, ...]
     found: tuple[FoundDocument, ...]
     retrievals: tuple[RetrievalReport, ...]
+    intention: Intention | None
     model: str
     combiner_version: str
     company_version: str
@@ -167,6 +171,7 @@ class WhyMail(Frozen):
     lines: tuple[WhyLine, ...]
     headers: tuple[WhyHeader, ...]
     status: OutboxStatus = OutboxStatus.SENT
+    files: tuple[WhyFile, ...] = ()
 
 
 def timeline(store: Store, case_id: str) -> CaseStory:
@@ -224,6 +229,7 @@ def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None)
         lines=lines,
         headers=headers_of(row),
         status=row.status,
+        files=files_of(record),
     )
 
 
@@ -285,6 +291,7 @@ def _plan_story(record: PlanRecord) -> PlanStory:
         calls=tuple(map(_call_story, decision.plan.calls)),
         found=decision.found,
         retrievals=reports_of(decision),
+        intention=decision.intention,
         model=record.model,
         combiner_version=record.combiner_version,
         company_version=record.company_version,

@@ -35,6 +35,7 @@ from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.outgoing import reply_subject
 from support_agent.outbound.rendered_mail import Headers
+from support_agent.outbound.staff_files import stored_files
 from support_agent.store.records import OutboxRecord, OutgoingKind, RenderedMailRecord
 
 NOT_STORED = "(not stored for the version of the company that decided this mail)"
@@ -111,6 +112,16 @@ class WhyHeader(Frozen):
     what: str
 
 
+class WhyFile(Frozen):
+    """One file of the mail: its clean name, and whose it is."""
+
+    name: str
+    content_type: str
+    size_bytes: int
+    sha256: str
+    what: str
+
+
 class Sent(NamedTuple):
     """What the stored sources of a sent mail do not say: the kinds of its items, and the queries."""
 
@@ -178,6 +189,21 @@ def _person_lines(record: RenderedMailRecord) -> tuple[WhyLine, tuple[WhyLine, .
         for line in words.removesuffix("\n").split("\n")
     )
     return WhyLine(text=subject, sources=(asked,)), lines
+
+
+def files_of(record: RenderedMailRecord) -> tuple[WhyFile, ...]:
+    """The files of a person's reply; other mails have none."""
+    files = stored_files(record.payload) if record.kind is OutgoingKind.PERSON_REPLY else ()
+    return tuple(
+        WhyFile(
+            name=file.name,
+            content_type=file.content_type,
+            size_bytes=file.size_bytes,
+            sha256=file.sha256,
+            what=f"a person's file, attachment {file.position + 1} of mail {record.mail_id}, its bytes unchanged",
+        )
+        for file in files
+    )
 
 
 def _lines(rendered: Rendered, sent: Sent) -> Iterator[WhyLine]:

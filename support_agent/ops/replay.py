@@ -179,7 +179,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
 def _composed(store: Store, record: RenderedMailRecord, rendered: RenderedMail) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
     original = store.mails.raw(MailId(headers.parent_mail_id))
-    return rendered.compose(headers, parse(original), original)
+    return rendered.compose(headers, parse(original), original, store.mails.raw(record.mail_id))
 
 
 def _disagreements(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
@@ -278,7 +278,8 @@ def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     except ValidationError as error:
         raise unreadable(f"what was sent for mail {mail.id}") from error
     if answer is None:
-        return _said("escalate", mail.reason_code or plan.reason, plan.calls, None)
+        outcome: Outcome = "filed" if plan.outcome == "close" else "escalate"
+        return _said(outcome, mail.reason_code or plan.reason, plan.calls, None)
     return _said("answer", plan.reason, plan.calls, answer)
 
 

@@ -38,6 +38,7 @@ from support_agent.answer.packet import (
     QuestionRetrieval,
     QuotedSentence,
     RunnerUp,
+    StoryEntry,
 )
 from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
 
@@ -58,6 +59,7 @@ CODES = {
 _YEAR = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
 _MONTH = Period(name="2024-03", first=date(2024, 3, 1), last=date(2024, 3, 31))
 _ADDRESS = "support@example.com"
+_AT = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 _INVOICES = Noun(one="invoice", other="invoices")
 _TOTAL = Operand(
     series="payments",
@@ -196,6 +198,11 @@ def sample_packets(locale: str) -> Iterator[Packet]:
             QuestionRetrieval(number=2, question="When?", reason_code="sample_code_without_words"),
         ),
         answered_text="Hello Ana,\n\nYour plan: Team",
+        story=(
+            StoryEntry(who="customer", at=_AT, text="Where is\n\nmy bill of May?"),
+            StoryEntry(who="acknowledgement", at=_AT, text=""),
+        ),
+        story_left_out=2,
         reply_address=_ADDRESS,
     )
     yield full

@@ -10,6 +10,7 @@ from support_agent.cases.commands import Subjects, Ticket, digest_of, offered
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import AgentSettings, Settings
+from support_agent.outbound.story import NO_STORY, Story
 from support_agent.planner.plan import INTERNAL, Call, call_text
 from support_agent.store.records import CaseId, MailId, OutboxId
 from support_agent.tools.ending import Reason
@@ -53,6 +54,7 @@ def packet_of(
     settings: Settings,
     offer: Offer | None = None,
     proposed: Proposed | None = None,
+    story: Story = NO_STORY,
 ) -> Packet:
     """Everything that a person needs to continue the case.
 
@@ -60,6 +62,7 @@ def packet_of(
         answered: The text that goes to the customer, if a part is answered.
         offer: What its commands are about; None: it has none.
         proposed: The answer that waits for a person, if there is one.
+        story: The case before this mail, where a person needs it.
     """
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
@@ -81,6 +84,8 @@ def packet_of(
         proposed_id=proposed.id if proposed is not None else None,
         offered=_offered(mail, decision, settings.agent, offer, proposed) if offer is not None else (),
         offered_until=offer.until if offer is not None else None,
+        story=story.entries,
+        story_left_out=story.left_out or None,
         reply_address=settings.agent.address,
     )
 

@@ -20,6 +20,7 @@ from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
+from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
@@ -37,6 +38,8 @@ from support_agent.outbound.rendered_mail import (
     packet_mail,
     reply_mail,
 )
+from support_agent.outbound.staff_files import StaffFile
+from support_agent.outbound.story import NO_STORY, story_before
 from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, OutgoingMail, outbox_id_of
 from support_agent.store.store import Store
 
@@ -123,9 +126,11 @@ class OutboundQueue:
         is_threaded = to.level >= PROVEN
         self.store.outbox.queue(self._outgoing(mail, letter, to.address, parent=parent, is_threaded=is_threaded))
 
-    def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
-        """Queue a staff member's words, in the thread of the customer's mail."""
-        rendered = reply_mail(parent.message.subject, f"{words}\n")
+    def reply(
+        self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail, files: Sequence[StaffFile] = ()
+    ) -> None:
+        """Queue a staff member's words and files, in the thread of the customer's mail."""
+        rendered = reply_mail(parent.message.subject, f"{words}\n", files)
         self.store.outbox.queue(self._outgoing(mail, rendered, to, parent=parent))
 
     def _packet(
@@ -139,10 +144,12 @@ class OutboundQueue:
         number: int = 1,
     ) -> OutgoingMail:
         """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
+        needs_story = decision.plan.reason in (Intent.NOT_HELPED, Intent.ANY_NEWS)
+        story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         parent_id = mail.route.customer_mail_id or mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
         offer = Offer(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
-        packet = packet_of(mail, decision, answered, self.settings, offer, proposed or self._waiting(parent_id))
+        packet = packet_of(mail, decision, answered, self.settings, offer, proposed or self._waiting(parent_id), story)
         templates = self.templates
         try:
             rendered = packet_mail(packet, templates, kind)
@@ -230,6 +237,6 @@ class OutboundQueue:
             message_id=headers.message_id,
             envelope_from=verp if self.settings.smtp.verp else agent.address,
             recipient=to,
-            raw=rendered.compose(headers, parent.message, parent.raw),
+            raw=rendered.compose(headers, parent.message, parent.raw, mail.raw),
             created_at=headers.sent_at,
         )

@@ -8,6 +8,7 @@ same bytes again; every automatic mail has passed the gate. Checked by tests/uni
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -34,18 +35,26 @@ from support_agent.mail.outgoing import (
     next_hops,
     reply_subject,
 )
+from support_agent.outbound.staff_files import StaffFile, enclosed, stored_files
 from support_agent.store.records import OutgoingKind, RenderedMailRecord
 
 TELLING_CHARACTERS = 12
 """A reply is searched for packet lines of at least this length, without white space."""
 CUSTOMERS_OWN = frozenset(
-    {"mail_line", "answered_line", "proposed_line", "subject", "question", "customer_address", "reply_address"}
+    {
+        "mail_line",
+        "answered_line",
+        "proposed_line",
+        "story_line",
+        "subject",
+        "question",
+        "customer_address",
+        "reply_address",
+    }
 )
 """Parts of a packet that a reply to the customer may repeat."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
-SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
-"""Attachments that only prove who wrote the mail."""
 
 
 class Headers(Head):
@@ -99,12 +108,13 @@ class RenderedMail(Frozen):
             is_threaded=is_threaded,
         )
 
-    def compose(self, headers: Headers, parent: Message, original: bytes) -> bytes:
+    def compose(self, headers: Headers, parent: Message, original: bytes, cause: bytes = b"") -> bytes:
         """The bytes of the mail.
 
         Args:
             parent: The customer's mail that is answered.
             original: The bytes of that mail, which a packet encloses.
+            cause: The bytes of the mail that this one goes out for: a staff member's reply has its files.
         """
         match self.kind:
             case OutgoingKind.ANSWER | OutgoingKind.ACKNOWLEDGEMENT:
@@ -112,7 +122,8 @@ class RenderedMail(Frozen):
             case OutgoingKind.PACKET | OutgoingKind.FAILURE:
                 return compose_notice(headers, subject=self.subject, text=self.text, original=original)
             case OutgoingKind.PERSON_REPLY:
-                return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
+                files = enclosed(stored_files(self.payload), cause)
+                return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent, files=files)
 
 
 def answer_mail(final: FinalAnswer, templates: Templates, verifier: Verifier) -> RenderedMail:
@@ -164,9 +175,11 @@ def _gated(
     )
 
 
-def reply_mail(parent_subject: str, words: str) -> RenderedMail:
-    """Make a mail of a staff member's own words to the customer."""
+def reply_mail(parent_subject: str, words: str, files: Sequence[StaffFile] = ()) -> RenderedMail:
+    """Make a mail of a staff member's own words and files to the customer."""
     payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
+    if files:
+        payload["files"] = [file.model_dump(mode="json") for file in files]
     return RenderedMail(
         kind=OutgoingKind.PERSON_REPLY,
         payload=payload,
@@ -179,20 +192,38 @@ def reply_mail(parent_subject: str, words: str) -> RenderedMail:
 def own_words(text: str, packet: RenderedPacket) -> str:
     """A staff member's words, up to the first quoted line of our packet, which is for staff only.
 
+    A mail program may break the packet's lines elsewhere; then the words end where nothing but the packet follows.
+
     Args:
         text: The visible text of the reply; it may still hold a quotation of unknown form.
         packet: The packet that was answered.
     """
-    distinctive = _distinctive_pieces(packet)
-    kept: list[str] = []
-    for line in text.splitlines():
-        if _squeezed(QUOTATION_MARK.sub("", line)) in distinctive:
-            break
-        kept.append(line)
-    return "\n".join(kept).strip()
+    distinctive, lines = _distinctive_pieces(packet), text.splitlines()
+    bare = [_squeezed(QUOTATION_MARK.sub("", line)) for line in lines]
+    end = next((place for place, line in enumerate(bare) if line in distinctive), None)
+    said = "".join(bare[:end])
+    if any(piece in said for piece in distinctive):
+        end = _end_before_rewrapped(*([*map(_letters, part)] for part in (lines, packet.text.text.splitlines())))
+    return "\n".join(lines[:end]).strip()
 
 
-def unfit(words: str, reply: Message, packet: RenderedPacket) -> str:
+def _end_before_rewrapped(bare: Sequence[str], packet: Sequence[str]) -> int | None:
+    """The first line from which on nothing but the packet follows, whatever its line breaks; None if there is none.
+
+    Args:
+        bare: The letters and digits of the reply's lines.
+        packet: Those of the packet's lines.
+    """
+    whole = "".join(packet)
+    begins = {len("".join(packet[:place])) for place, line in enumerate(packet) if line}
+    for end, line in enumerate(bare):
+        rest = "".join(bare[end:])
+        if line and any(whole.startswith(rest, place) for place in begins):
+            return end
+    return None
+
+
+def unfit(words: str, packet: RenderedPacket) -> str:
     """Why a staff member's own words are not passed on to the customer, or "".
 
     In doubt whether the reply still quotes the packet it is not passed on: the packet is for staff only.
@@ -202,8 +233,6 @@ def unfit(words: str, reply: Message, packet: RenderedPacket) -> str:
     said = _squeezed("".join(QUOTATION_MARK.sub("", line) for line in words.splitlines()))
     if any(piece in said for piece in _distinctive_pieces(packet)):
         return "your reply still quotes the packet: answer above it or delete the quotation"
-    if any(not part.is_inline_image and part.content_type not in SIGNATURES for part in reply.attachments):
-        return "attachments are not passed on: write to the customer directly, or reply without them"
     return ""
 
 
@@ -217,6 +246,11 @@ def _distinctive_pieces(packet: RenderedPacket) -> frozenset[str]:
             case_ids.add(_squeezed(span.text))
     lines = {_squeezed(QUOTATION_MARK.sub("", line)) for line in "".join(pieces).splitlines()}
     return frozenset({line for line in lines if len(line) >= TELLING_CHARACTERS} | case_ids)
+
+
+def _letters(text: str) -> str:
+    """The letters and digits: marks before a line stand elsewhere where the lines break elsewhere."""
+    return "".join(filter(str.isalnum, clean_line(text)))
 
 
 def _squeezed(text: str) -> str:
@@ -239,4 +273,5 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
         case OutgoingKind.PACKET | OutgoingKind.FAILURE:
             return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
         case OutgoingKind.PERSON_REPLY:
-            return reply_mail(str(record.payload["parent_subject"]), str(record.payload["words"]))
+            words = str(record.payload["words"])
+            return reply_mail(str(record.payload["parent_subject"]), words, stored_files(record.payload))

@@ -43,10 +43,10 @@ class Plan(Frozen):
 
     `answers` holds the blocks of the answer. `asked` counts the questions, `answered` those with an answer (None in
     plans stored by older versions). With at least one answer the outcome is `answer`; `reason` then says why the other
-    questions, if any, went to a person.
+    questions, if any, went to a person. `close`: the mail closes its case and needs neither.
     """
 
-    outcome: Literal["answer", "escalate"]
+    outcome: Literal["answer", "escalate", "close"]
     reason: str | None
     asked: int
     questions: tuple[str, ...]
@@ -64,10 +64,10 @@ class Plan(Frozen):
         return self.outcome == "answer" and self.reason is not None
 
 
-def unplanned(reason: str) -> Plan:
-    """The plan of a mail that was escalated without planning."""
+def unplanned(reason: str, outcome: Literal["escalate", "close"] = "escalate") -> Plan:
+    """The plan of a mail that was decided without planning."""
     return Plan(
-        outcome="escalate",
+        outcome=outcome,
         reason=str(reason),
         asked=0,
         questions=(),

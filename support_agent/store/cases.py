@@ -26,11 +26,13 @@ from support_agent.store.records import (
     MailId,
     MailRecord,
     MailTimeline,
+    OutgoingKind,
     Timeline,
 )
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 
+FOR_DESK = tuple(kind for kind in OutgoingKind if kind.is_for_desk)
 CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
 
@@ -119,6 +121,23 @@ class Cases:
         """Return one case that must exist."""
         with self.database.read() as session:
             return _existing(session, CaseId(case_id))
+
+    def close(self, case_id: CaseId) -> None:
+        """Close a case: nobody has anything to do in it."""
+        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.CLOSED)
+        with self.database.write() as session:
+            if affected(session, statement) != 1:
+                raise _no_case(case_id)
+
+    def reopen(self, case_id: CaseId) -> CaseRecord:
+        """Reopen a closed case, for the person who had it if one had; another case stays as it is."""
+        with self.database.write() as session:
+            packets = select(OutboxRow.id).where(col(OutboxRow.case_id) == case_id, col(OutboxRow.kind).in_(FOR_DESK))
+            had_person = session.exec(packets.limit(1)).first() is not None
+            state = CaseState.WITH_PERSON if had_person else CaseState.OPEN
+            is_closed = (col(CaseRow.id) == case_id, col(CaseRow.state) == CaseState.CLOSED)
+            affected(session, update(CaseRow).where(*is_closed).values(state=state))
+            return _existing(session, case_id)
 
     def recent(self, limit: int) -> tuple[CaseSummary, ...]:
         """Return the cases with the newest mails, the newest first."""

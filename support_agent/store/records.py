@@ -50,7 +50,7 @@ class MailStatus(StrEnum):
 
 
 class CaseState(StrEnum):
-    """Who has the case; the agent may answer only an `open` case. A mail to a `closed` case goes to a person."""
+    """Who has the case; the agent may answer only an `open` case. `closed`: nobody has anything to do."""
 
     OPEN = "open"
     WITH_PERSON = "with_person"
@@ -198,7 +198,7 @@ class PlanRecord(Record):
     combiner_version: str
     company_version: str
     index_version: str
-    outcome: Literal["answer", "escalate"]
+    outcome: Literal["answer", "escalate", "close"]
     reason: str | None
     seconds: Seconds
     forward_passes: Annotated[int, Field(ge=0)]

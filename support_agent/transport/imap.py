@@ -89,8 +89,13 @@ class _Xoauth2:
         return self._answers.pop() if self._answers else b""
 
 
-def open_folder(client: Any, folder: str) -> tuple[dict[bytes, Any], bool]:
-    """Select a folder, read-only if need be; returns the server's answer and whether the folder is writable."""
+def open_folder(client: Any, folder: str, *, read_only: bool = False) -> tuple[dict[bytes, Any], bool]:
+    """Open a folder with SELECT; with EXAMINE, which changes no flag, if it is or shall be read-only.
+
+    Returns the server's answer and whether the folder is writable.
+    """
+    if read_only:
+        return client.select_folder(folder, readonly=True), False
     try:
         return client.select_folder(folder), True
     except IMAPClientReadOnlyError:  # [READ-ONLY] (RFC 3501, section 6.3.1)

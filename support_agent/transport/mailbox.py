@@ -67,14 +67,21 @@ class Mailbox:
 
     Args:
         tokens, now: The source of access tokens and the clock; needed for `imap.auth = "xoauth2"`.
+        read_only: Open the folder with EXAMINE: nothing in it changes, whatever is called.
     """
 
     def __init__(
-        self, settings: ImapSettings, tokens: TokenSource | None = None, now: Callable[[], datetime] | None = None
+        self,
+        settings: ImapSettings,
+        tokens: TokenSource | None = None,
+        now: Callable[[], datetime] | None = None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self._settings = settings
         self._tokens = tokens
         self._now = now
+        self._read_only = read_only
         self._client: Any = None
         self._selected: dict[bytes, Any] = {}
         self._is_target_there = False
@@ -85,7 +92,7 @@ class Mailbox:
         try:
             self._sign_in()
             self._select()
-            if not self.is_writable:
+            if not self.is_writable and not self._read_only:
                 log.warning("mailbox_read_only", folder=self._settings.folder)
         except BaseException:
             self.close()
@@ -269,7 +276,9 @@ class Mailbox:
 
     def _select(self) -> None:
         with mapped(self._settings, self._settings.folder):
-            self._selected, self.is_writable = open_folder(self._client, self._settings.folder)
+            self._selected, self.is_writable = open_folder(
+                self._client, self._settings.folder, read_only=self._read_only
+            )
 
     def _reader(self) -> FolderReader:
         return FolderReader(self._client, self._settings, self._selected)

@@ -15,6 +15,8 @@ from support_agent.answer.packet import FoundDocument
 from support_agent.answer.templates import Templates
 from support_agent.cases.decision import Decision, escalated
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.intention_vote import IntentionVote
+from support_agent.cases.intentions import Intention
 from support_agent.company.company import Company
 from support_agent.company.periods.recognition import periods
 from support_agent.company.text import collapse
@@ -48,7 +50,8 @@ class Decider:
     """Decides mails with one company, one planner and one search; keeps no state between mails.
 
     `rooms` opens the fact room for a mail; None: it is off. `machine` is the fitted vote on whether a machine wrote a
-    mail; None: the screening rules decide alone.
+    mail; None: the screening rules decide alone. `intentions` is the fitted vote on what a reply in a case means; None:
+    each reply is a question.
     """
 
     company: Company
@@ -58,10 +61,20 @@ class Decider:
     settings: Settings
     rooms: FactRooms | None = None
     machine: MachineVote | None = None
+    intentions: IntentionVote | None = None
 
     def judged(self, message: Message, screening: Screening) -> Screening:
         """The screening after the fitted vote: a mail that a machine wrote, or may have written, goes to a person."""
         return screening if self.machine is None else self.machine.judged(message, screening)
+
+    def intended(self, message: Message) -> Intention | None:
+        """What the sender means by a reply; None where that is not asked. A subject of the mail's own is read, too."""
+        if self.intentions is None or not message.visible_text.strip():
+            return None
+        is_reply = REPLY_PREFIX.match(message.subject) is not None
+        text = message.visible_text if is_reply else f"{message.subject}\n{message.visible_text}"
+        has_files = any(not part.is_inline_image for part in message.attachments)
+        return self.intentions.of(text, has_files=has_files)
 
     def decide(
         self,

@@ -29,6 +29,7 @@ from support_agent.errors import PermanentError
 from support_agent.outbound.packing import Offer, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.rendered_mail import own_words, unfit
+from support_agent.outbound.staff_files import files_of
 from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
 from support_agent.store.records import (
     DeliverySource,
@@ -224,12 +225,13 @@ class DeskCommands:
         if author is None or rendered is None:
             raise _refused("the customer's mail has no address" if author is None else "its packet is gone")
         words = own_words(text, rendered)
-        if why := unfit(words, mail.message, rendered) or why_unwritable(author.addr):
+        files = files_of(mail.message, mail.raw, (), self.settings.desk)
+        if why := unfit(words, rendered) or why_unwritable(author.addr) or files.why_not:
             raise _refused(why)
 
         def pass_on() -> None:
             self.answered(fitting.customer_mail.id, words, mail)
-            self.queue.reply(mail, words, author.addr, fitting.customer_mail)
+            self.queue.reply(mail, words, author.addr, fitting.customer_mail, files.files)
 
         return pass_on
 

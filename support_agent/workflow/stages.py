@@ -19,14 +19,15 @@ from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.commands import Given, given_in, is_meant_as_command
 from support_agent.cases.copies import COPY_RULE, Copies
-from support_agent.cases.decision import Decision, escalated, failed, screened_out
+from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.intentions import Intent, Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
-from support_agent.core.levels import CUSTOMER
+from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.core.modes import Mode
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
@@ -47,6 +48,7 @@ from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.rendered_mail import own_words, unfit
 from support_agent.outbound.sender import OutboxSender
+from support_agent.outbound.staff_files import Chosen, files_of
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
@@ -137,9 +139,15 @@ class Stages:
         return self.routing.senders.of(mail)
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
-        """Route the mail to its case: the thread's case if the sender is a participant, else a new one."""
+        """Route the mail to its case: the thread's case if the sender is a participant, else a new one.
+
+        A reply of a proven sender, by which nothing else than the closing rule stops, is asked what it means.
+        """
         self.routing.lift_suppression(mail.id, sender)
-        return self.routing.route(mail, sender)
+        route = self.routing.route(mail, sender)
+        if route.is_staff_reply:
+            return route
+        return self.routing.continued(mail, sender, route, self._intention(mail, sender))
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
         """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
@@ -163,12 +171,18 @@ class Stages:
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
         memory = self.store.plans.memory_before(mail.id)
         decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
+        decision = decision.model_copy(update={"intention": mail.route.intention})
         record = decision.record(mail.id, self.company.version, decider.search.version)
         self.store.plans.save(record, decision.memory)
         return decision
 
-    def unplanned(self, screening: Screening, route: Route) -> Decision:
-        """Escalate without a plan, because of a screening rule or the state of the case."""
+    def unplanned(self, screening: Screening, mail: RoutedMail) -> Decision:
+        """Decide without a plan, because of what a reply means, of a screening rule or of the state of the case."""
+        route = mail.route
+        if mail.intention is not None:
+            decision, search = intended(mail.intention, route.why, self.now()), self.decider().search
+            self.store.plans.save(decision.record(mail.id, self.company.version, search.version))
+            return decision
         reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (route.reason, route.why)
         return escalated(reason, self.now(), why)
 
@@ -187,6 +201,8 @@ class Stages:
         """
         if answers := self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.ANSWER):  # before the process died
             return Outcome.ESCALATED if answers[0].status.is_unsent else Outcome.ANSWERED
+        if decision.plan.outcome == "close":
+            return self._close(mail, decision)
         if decision.final is None:
             return self.escalate(mail, decision)
         leaves = self.autonomy.of_answer(decision.final)
@@ -221,12 +237,15 @@ class Stages:
         packet = self.routing.threads.rendered(answered) if answered is not None else None
         words = own_words(mail.message.visible_text, packet) if packet is not None else ""
         why = self._why_not_passed_on(mail, answered, packet, words)
+        quoted = () if parent is None else (parent.message.raw_sha256,)
+        files = files_of(mail.message, mail.raw, quoted, self.settings.desk) if not why else Chosen(())
+        why = why or files.why_not
         if parent is None or parent.message.from_ is None:
             return self._refuse_reply(mail, why or "the mail that it answers has no address of a customer")
         if why := why or why_unwritable(parent.message.from_.addr):
             return self._refuse_reply(mail, why)
         self.desk.answered(parent.id, words, mail)
-        self.queue.reply(mail, words, parent.message.from_.addr, parent)
+        self.queue.reply(mail, words, parent.message.from_.addr, parent, files.files)
 
     def _carry_out(self, mail: RoutedMail, given: Given) -> None:
         """Carry out a command of the desk, or tell the desk why not."""
@@ -288,6 +307,29 @@ class Stages:
         may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
         return may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
 
+    def _intention(self, mail: ReceivedMail, sender: Sender) -> Intention | None:
+        """What a reply of a proven sender means; None for first mails, and where a rule decides on the mail."""
+        recorded = self.store.mails.get(mail.id)
+        is_open = recorded is not None and recorded.screening_rule in (None, CLOSING_RULE)
+        is_reply = bool(mail.message.in_reply_to or mail.message.references)
+        return self.decider().intended(mail.message) if is_open and is_reply and sender.level >= PROVEN else None
+
+    def _close(self, mail: RoutedMail, decision: Decision) -> Outcome:
+        """Close the case and file the mail: nothing is sent.
+
+        While the desk has not answered yet, thanks leave the case as it is; and the desk, which may be about to act on
+        it, hears of a request that is solved or withdrawn.
+        """
+        is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
+        is_told = is_waiting and not is_thanks and self.settings.intentions.tells_desk
+        if is_told and not self.rates.is_flood(mail.id, mail.sender, self.now()):
+            self.queue.packet(mail, decision, is_acknowledged=False)
+        if not (is_waiting and is_thanks):
+            self.store.cases.close(mail.route.case_id)
+        self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
+        log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)
+        return Outcome.FILED
+
     def _is_answered(self, mail_id: MailId) -> bool:
         return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))
 
@@ -302,7 +344,7 @@ class Stages:
             return "it reads like an automatic reply or a bounce"
         if not self.routing.threads.is_direct_answer(mail.message, answered):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
-        if why := unfit(words, mail.message, packet):
+        if why := unfit(words, packet):
             return why
         todo = "copy the whole line out of the packet"
         return f"it reads like a command, and its line is not complete: {todo}" if is_meant_as_command(words) else ""

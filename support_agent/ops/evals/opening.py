@@ -34,7 +34,7 @@ _NUMBERS = count(1)
 """Each search gets a collection of its own: collections in memory share one store."""
 
 
-class _NoModel:
+class NoModel:
     """Takes the place of the language model where it has no vote."""
 
     name = "none"
@@ -56,7 +56,7 @@ def open_search(settings: Settings) -> CompanySearch:
 def open_chooser(settings: Settings) -> Iterator[Chooser]:
     """A chooser of topics without a calibration. It loads the language model only if `planner.model_votes` needs it."""
     votes = settings.planner.model_votes
-    model = _NoModel() if votes == "never" else open_model(settings, stderr_progress())
+    model = NoModel() if votes == "never" else open_model(settings, stderr_progress())
     try:
         yield Chooser(model, committed(tuple(settings.embedding.models)), model_votes=votes)
     finally:

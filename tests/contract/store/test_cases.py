@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.errors import PermanentError
 from support_agent.store.cases import CHUNK
-from support_agent.store.records import CaseId, CaseState, MailStatus
+from support_agent.store.records import CaseId, CaseState, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import (
     ANNA,
@@ -127,6 +127,34 @@ def test_a_case_is_never_given_back_to_the_machine(store: Store) -> None:
         store.cases.escalate(CASE)
     assert store.cases.open(case(), mail_id).state is CaseState.WITH_PERSON
     assert store.cases.join(record(store, 2), CASE).state is CaseState.WITH_PERSON
+
+
+def test_a_closed_case_is_opened_again_for_the_machine(store: Store) -> None:
+    """Rule: as it was before it was closed; opening a case that is not closed changes nothing."""
+    store.cases.open(case(), record(store))
+    store.cases.close(CASE)
+    closed = store.cases.get(CASE)
+    assert closed is not None
+    assert closed.state is CaseState.CLOSED
+    assert [store.cases.reopen(CASE).state for _ in range(2)] == [CaseState.OPEN, CaseState.OPEN]
+    store.cases.escalate(CASE)
+    assert store.cases.reopen(CASE).state is CaseState.WITH_PERSON
+
+
+def test_a_closed_case_that_a_person_had_is_opened_again_for_a_person(store: Store) -> None:
+    """Rule: closing is no way back to automation; the desk had a packet about it."""
+    mail_id = record(store)
+    store.cases.open(case(), mail_id)
+    store.outbox.queue(outgoing(mail_id, OutgoingKind.PACKET, CASE))
+    store.cases.escalate(CASE)
+    store.cases.close(CASE)
+    assert store.cases.reopen(CASE).state is CaseState.WITH_PERSON
+
+
+def test_closing_an_unknown_case_is_an_error(store: Store) -> None:
+    """Rule: nothing is closed by mistake."""
+    with pytest.raises(PermanentError, match="is not in the store"):
+        store.cases.close(OTHER)
 
 
 def test_giving_an_unknown_case_to_a_person_is_an_error(store: Store) -> None:

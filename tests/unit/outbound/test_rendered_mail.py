@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -16,7 +17,7 @@ from support_agent.answer.verification import Verifier
 from support_agent.company.values import Count
 from support_agent.errors import ConfigError, GateRefused
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
-from support_agent.mail.message import Message, parse
+from support_agent.mail.message import parse
 from support_agent.ops.template_samples import around, sample_packets
 from support_agent.outbound.rendered_mail import (
     Headers,
@@ -156,7 +157,7 @@ def test_what_a_mail_program_copied_of_the_packet_is_not_the_persons_own_words(o
     packet, text = packet_and_its_text(office)
     words = own_words(f"We look at it.\n\nDesk kirjoitti 12.00:\n{MARKS[mark](text)}", packet)
     assert words == "We look at it.\n\nDesk kirjoitti 12.00:"
-    assert unfit(words, parse(RAW), packet) == ""
+    assert unfit(words, packet) == ""
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_words_that_still_quote_the_packet_are_not_passed_on(office: Office, spo
     """Where no line is known again, a piece of it is enough: in doubt the packet stays in the house."""
     packet, text = packet_and_its_text(office)
     words = own_words(f"We look at it. {spoil(text)}", packet)
-    assert "still quotes the packet" in unfit(words, parse(RAW), packet)
+    assert "still quotes the packet" in unfit(words, packet)
 
 
 def test_what_the_customer_wrote_and_was_told_may_be_repeated(office: Office) -> None:
@@ -181,32 +182,14 @@ def test_what_the_customer_wrote_and_was_told_may_be_repeated(office: Office) ->
     packet, _ = packet_and_its_text(office)
     said = "You wrote:\n> please send it.\nWe said: Your plan: Team. Write to ana@example.com or support@example.com."
     assert own_words(said, packet) == said
-    assert unfit(said, parse(RAW), packet) == ""
+    assert unfit(said, packet) == ""
 
 
-def with_part(head: str) -> Message:
-    return parse(
-        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nYour invoice is attached.\r\n--b\r\n"
-        + head.replace("\n", "\r\n").encode()
-        + b"\r\n\r\nABC\r\n--b--\r\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("head", "is_lost"),
-    [
-        ('Content-Type: application/pdf; name="invoice.pdf"', True),
-        ("Content-Type: text/plain\nContent-Disposition: attachment", True),
-        ("Content-Type: image/png\nContent-Disposition: attachment\nContent-ID: <a@b>", True),
-        ("Content-Type: image/png\nContent-Disposition: inline", True),
-        ("Content-Type: application/pdf\nContent-Disposition: inline\nContent-ID: <a@b>", True),
-        ("Content-Type: image/png\nContent-Disposition: inline\nContent-ID: <a@b>", False),
-        ("Content-Type: application/pkcs7-signature; name=smime.p7s\nContent-Disposition: attachment", False),
-    ],
-)
-def test_reply_with_an_attachment_is_not_passed_on_without_it(office: Office, head: str, is_lost: bool) -> None:
-    """ "Your invoice is attached" would arrive alone; the logo of a signature is no loss."""
-    packet, _ = packet_and_its_text(office)
-    reply = with_part(head)
-    assert reply.visible_text == "Your invoice is attached."
-    assert ("attachments are not passed on" in unfit(reply.visible_text, reply, packet)) is is_lost
+@pytest.mark.parametrize("width", [30, 50, 200])
+def test_a_quotation_with_other_line_breaks_below_the_words_is_taken_away(office: Office, width: int) -> None:
+    """Mail programs wrap what they quote; with words of the staff below it the reply goes back to the desk."""
+    packet, text = packet_and_its_text(office)
+    quoted = "".join(f"> {line}\n" for line in textwrap.wrap(" ".join(text.split()), width))
+    assert own_words(f"We look at it.\n\n{quoted}", packet) == "We look at it."
+    within = own_words(f"We look at it.\n\n{quoted}\nAnd this stands below.", packet)
+    assert "still quotes the packet" in unfit(within, packet)

@@ -1,0 +1,29 @@
+"""The configuration's section for what a customer means by a reply in a case; part of `settings.Settings`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from support_agent.core.frozen import Frozen
+
+Probability = Annotated[float, Field(ge=0.2, le=1)]
+
+
+class IntentionSettings(Frozen):
+    """The fitted vote on what a reply in a case means. It needs `use` or `e5` in `embedding.models`; without one of
+    them each reply is a question, as it is where the vote is not sure enough."""
+
+    enabled: bool = True
+    closes_from: Probability = 0.9
+    """From this probability on "thanks", "solved" or "never mind" closes the case, and nobody gets the mail."""
+    closes_with_words_from: Probability = 0.4
+    """The same where the word lists of screening say, too, that the mail closes and asks nothing."""
+    not_helped_from: Probability = 0.9
+    """From this probability on a person gets "that did not help", with the whole case."""
+    any_news_from: Probability = 0.8
+    """From this probability on the desk is reminded of the case by "any news?"."""
+    tells_desk: bool = True
+    """Whether the desk hears that a request it has not answered yet is solved or withdrawn: it may be about to act on
+    it. `false`: such a case is closed without a packet, too."""

@@ -1,0 +1,1 @@
+"""What the agent would have done with a company's past mail, beside what its people did."""

@@ -1,0 +1,166 @@
+"""What the running agent did in the last weeks: what was answered and by what, what went to people and why, how long
+people took, and which topics grow.
+
+It reads the store and changes nothing. A person's time is known where the answer went through the desk. Checked by
+tests/unit/ops/test_coverage.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+
+from pydantic import TypeAdapter, ValidationError
+
+from support_agent.core.frozen import Frozen
+from support_agent.planner.choice import NONE_KEY, Vote
+from support_agent.planner.plan_run import TOPIC_KINDS
+from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, OutgoingKind, PlanRecord, ToolCallRecord
+from support_agent.store.store import Store
+
+SURE_GROWTH = 2.0
+"""Standard deviations by which a topic's mails must differ between the two halves."""
+_VOTES = TypeAdapter(tuple[Vote, ...])
+
+
+class Share(Frozen):
+    """How many mails have something in common."""
+
+    name: str
+    mails: int
+
+
+class Growth(Frozen):
+    """A topic's mails in the older and in the newer half of the weeks; `is_sure`: more than chance explains."""
+
+    topic: str
+    before: int
+    now: int
+    is_sure: bool
+
+
+class Waiting(Frozen):
+    """How long customers waited for people, in hours; None: no person answered through the desk."""
+
+    answered: int
+    open: int
+    median_hours: float | None
+    ninetieth_hours: float | None
+
+
+class Coverage(Frozen):
+    """The last weeks. `answered_by` counts topics, so a mail with two answers counts twice."""
+
+    since: datetime
+    weeks: int
+    mails: int
+    answered: int
+    partly_answered: int
+    escalated: int
+    filed: int
+    waiting: int
+    answered_by: tuple[Share, ...]
+    reasons: tuple[Share, ...]
+    filed_by: tuple[Share, ...]
+    people: Waiting
+    growth: tuple[Growth, ...]
+
+
+def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
+    """Count the mails of the last weeks."""
+    since = now - timedelta(weeks=weeks)
+    mails = [mail for mail in store.mails.find(since=since) if mail.received_at <= now]
+    plans = {mail.id: plan for mail in mails if (plan := _plan(store, mail)) is not None}
+    by_status = Counter(mail.status for mail in mails)
+    answered = [mail for mail in mails if mail.status is MailStatus.ANSWERED]
+    escalated = (MailStatus.ESCALATED, MailStatus.QUARANTINED)
+    topics = {mail.id: _topics(plans[mail.id].calls) for mail in mails if mail.id in plans}
+    return Coverage(
+        since=since,
+        weeks=weeks,
+        mails=len(mails),
+        answered=len(answered),
+        partly_answered=sum(mail.reason_code is not None for mail in answered),
+        escalated=sum(by_status[status] for status in escalated),
+        filed=by_status[MailStatus.FILED],
+        waiting=by_status[MailStatus.NEW],
+        answered_by=_shares(topic for mail in answered for topic in _sent(plans.get(mail.id))),
+        reasons=_shares(mail.reason_code or "unknown" for mail in mails if mail.status in escalated),
+        filed_by=_shares(
+            mail.screening_rule or mail.reason_code or "unknown" for mail in mails if mail.status is MailStatus.FILED
+        ),
+        people=_waiting(store, mails),
+        growth=_growth(mails, topics, now - timedelta(weeks=weeks) / 2),
+    )
+
+
+def _plan(store: Store, mail: MailRecord) -> PlanRecord | None:
+    """The plan; one that another version of the program wrote counts as none."""
+    try:
+        return store.plans.get(mail.id)
+    except ValidationError:
+        return None
+
+
+def _sent(plan: PlanRecord | None) -> tuple[str, ...]:
+    """The topics that were sent."""
+    calls = () if plan is None else plan.calls
+    found = (_likeliest(call) for call in calls if call.tool in TOPIC_KINDS and call.status == "done")
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _topics(calls: Sequence[ToolCallRecord]) -> tuple[str, ...]:
+    """The topics that the questions of a mail were most likely about, sent or not."""
+    return tuple(dict.fromkeys(filter(None, map(_likeliest, calls))))
+
+
+def _likeliest(call: ToolCallRecord) -> str | None:
+    """The topic of a choice; None: the likeliest was that a person must handle it, or no topic was chosen."""
+    votes = _VOTES.validate_python(call.votes or ())
+    best = votes[0].key if votes else NONE_KEY
+    return best if ":" in best else None
+
+
+def _shares(names: Iterable[str]) -> tuple[Share, ...]:
+    return tuple(Share(name=name, mails=count) for name, count in Counter(names).most_common())
+
+
+def _waiting(store: Store, mails: Sequence[MailRecord]) -> Waiting:
+    """From the arrival of a case's first escalated mail to the first answer of a person."""
+    first: dict[CaseId, datetime] = {}
+    for mail in mails:
+        if mail.case_id is not None and mail.status is MailStatus.ESCALATED:
+            first.setdefault(mail.case_id, mail.received_at)
+    replied: dict[CaseId, datetime] = {}
+    for row in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
+        if row.case_id in first and row.created_at >= first[row.case_id]:
+            replied.setdefault(row.case_id, row.created_at)
+    hours = sorted((at - first[case]).total_seconds() / 3_600 for case, at in replied.items())
+    return Waiting(
+        answered=len(hours),
+        open=len(first) - len(hours),
+        median_hours=median(hours) if hours else None,
+        ninetieth_hours=hours[min(len(hours) - 1, int(0.9 * len(hours)))] if hours else None,
+    )
+
+
+def _growth(
+    mails: Sequence[MailRecord], topics: Mapping[MailId, Sequence[str]], middle: datetime
+) -> tuple[Growth, ...]:
+    """The topics by how much they grew, those that grew most first."""
+    before, now = Counter[str](), Counter[str]()
+    for mail in mails:
+        (before if mail.received_at < middle else now).update(topics.get(mail.id, ()))
+    found = [
+        Growth(topic=topic, before=before[topic], now=now[topic], is_sure=_is_sure(before[topic], now[topic]))
+        for topic in before.keys() | now.keys()
+    ]
+    return tuple(sorted(found, key=lambda one: (one.before - one.now, one.topic)))
+
+
+def _is_sure(before: int, now: int) -> bool:
+    """Whether two counts over equal times differ by more than chance: of a fair coin's heads among `before + now`."""
+    return abs(now - before) > SURE_GROWTH * max(1.0, math.sqrt(before + now))

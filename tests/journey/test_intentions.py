@@ -1,0 +1,251 @@
+"""Replies that ask nothing new: thanks and withdrawals close a case, complaints and reminders go to a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from support_agent.cases.intention_vote import COURTESY, IntentionVote
+from support_agent.cases.intentions import Intent
+from support_agent.cli.case_printing import timeline as printed
+from support_agent.config.intentions import IntentionSettings
+from support_agent.ops.explain import timeline
+from support_agent.ops.replay import plan_again
+from support_agent.pipeline import handle
+from support_agent.store.records import CaseState, MailId, MailStatus
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, twice, with_agent, write
+from tests.unit.facts.words import WordEmbedder
+from tests.unit.seen import (
+    ACKNOWLEDGEMENT,
+    ANSWER,
+    CANCEL,
+    HUMAN,
+    PACKET,
+    PERSON_REPLY,
+    REFUND,
+    one,
+    reason_told,
+    state,
+    text_of,
+)
+
+THANKS, SOLVED, WITHDRAWN = "Thank you very much.", "It works again.", "Never mind, forget it."
+NOT_HELPED, ANY_NEWS = "That did not help me.", "Any news yet?"
+EXAMPLES = (
+    (Intent.THANKS, (THANKS, "Thanks a lot")),
+    (Intent.SOLVED, (SOLVED, "It is solved now")),
+    (Intent.WITHDRAWN, (WITHDRAWN, "Never mind", "forget it")),
+    (Intent.NOT_HELPED, (NOT_HELPED, "It was of no help")),
+    (Intent.ANY_NEWS, (ANY_NEWS, "Is there an update?")),
+    (Intent.NONE, (CANCEL, "can I get a refund?", "How do I reset my password?", "I want a refund")),
+    (COURTESY, ("Hello,", "Anna")),
+)
+CLOSING = [(THANKS, "thanks"), (SOLVED, "solved"), (WITHDRAWN, "withdrawn")]
+
+
+def talking(office: Office, settings: IntentionSettings | None = None) -> Office:
+    """The same office with a vote that knows a few sentences."""
+    settings = settings or IntentionSettings(
+        closes_from=0.6, closes_with_words_from=0.6, not_helped_from=0.6, any_news_from=0.6
+    )
+    vote = IntentionVote(WordEmbedder(), "words", settings, EXAMPLES)
+    configured = office.settings.model_copy(update={"intentions": settings})
+    decider = replace(office.decider, intentions=vote, settings=configured)
+    return replace(office, decider=decider, settings=configured)
+
+
+@pytest.fixture
+def desk(office: Office) -> Office:
+    return talking(office)
+
+
+def answered(office: Office, text: str = REFUND, sender: str = ANNA) -> tuple[MailId, str]:
+    """A mail that was answered, and the id of the answer."""
+    first, outcome = office.handle(write(text, sender=sender, subject="Refund"))
+    assert outcome == "answered"
+    return first, office.sent(first)[ANSWER].message_id
+
+
+def with_person(office: Office) -> tuple[MailId, str, str]:
+    """A mail that a person has; the ids of its packet and of its acknowledgement."""
+    first, _ = office.handle(write(HUMAN, subject="My card"))
+    sent = office.sent(first)
+    return first, sent[PACKET].message_id, sent[ACKNOWLEDGEMENT].message_id
+
+
+def reply(text: str, to: str, number: int = 5, subject: str = "Re: Refund", **more: str) -> bytes:
+    return write(text, in_reply_to=to, number=number, subject=subject, **more)
+
+
+@pytest.mark.parametrize(("text", "intent"), CLOSING)
+def test_a_reply_that_closes_is_filed_and_nobody_gets_a_mail(desk: Office, text: str, intent: str) -> None:
+    """No packet, no acknowledgement, no answer; intent and probability are recorded, and `show` prints them."""
+    first, answer = answered(desk)
+    mail_id, outcome = desk.handle(reply(text, answer))
+    assert (outcome, desk.sent(mail_id)) == ("filed", {})
+    mail = one(desk, mail_id)
+    assert (mail.status, mail.reason_code, mail.case_id) == (MailStatus.FILED, intent, one(desk, first).case_id)
+    assert state(desk, mail_id) is CaseState.CLOSED
+    story = timeline(desk.store, str(mail.case_id)).mails[1]
+    assert story.plan is not None
+    assert story.plan.intention is not None
+    assert (story.plan.outcome, story.plan.intention.intent) == ("close", intent)
+    assert 0.6 <= story.plan.intention.probability <= 1
+    assert f"means: {intent}, " in printed(timeline(desk.store, str(mail.case_id)))
+    assert "by the fitted vote words-" in str(mail.why)
+
+
+@pytest.mark.parametrize(
+    ("text", "raised"),
+    [
+        (f"{THANKS} {CANCEL}", ANSWER),
+        (f"{CANCEL} {THANKS}", ANSWER),
+        ("Never mind, I want to cancel. Forget it, how do I cancel?", ANSWER),
+    ],
+)
+def test_thanks_beside_a_question_are_a_question(desk: Office, text: str, raised: object) -> None:
+    _, answer = answered(desk)
+    mail_id, _ = desk.handle(reply(text, answer))
+    assert set(desk.sent(mail_id)) == {raised}
+    assert state(desk, mail_id) is CaseState.OPEN
+
+
+@pytest.mark.parametrize("text", [THANKS, SOLVED, WITHDRAWN, NOT_HELPED, ANY_NEWS])
+def test_a_first_mail_is_handled_as_without_the_vote(desk: Office, office: Office, text: str) -> None:
+    mail_id, _ = desk.handle(write(text, sender=JAMES, subject="Hello"))
+    other, _ = office.handle(write(text, sender=ANNA, subject="Hello"))
+    assert (one(desk, mail_id).status, set(desk.sent(mail_id))) == (one(office, other).status, set(office.sent(other)))
+    assert state(desk, mail_id) is not CaseState.CLOSED
+
+
+@pytest.mark.parametrize(("sender", "proof"), [(ANNA, None), (ANNA, "spf"), (STRANGER, "dmarc"), (JAMES, "dmarc")])
+def test_only_a_proven_participant_closes_or_reminds(desk: Office, sender: str, proof: str | None) -> None:
+    """Anybody can write a Message-ID into a header."""
+    first, answer = answered(desk)
+    for number, text in enumerate([THANKS, WITHDRAWN, ANY_NEWS, NOT_HELPED]):
+        raw = write(text, sender=sender, proof=proof, in_reply_to=answer, number=number, subject="Re: Refund")
+        mail_id, _ = desk.handle(raw)
+        assert one(desk, mail_id).case_id != one(desk, first).case_id
+    assert state(desk, first) is CaseState.OPEN
+
+
+def test_a_question_in_a_closed_case_opens_it_again_and_is_answered(desk: Office) -> None:
+    first, answer = answered(desk)
+    desk.handle(reply(THANKS, answer))
+    mail_id, outcome = desk.handle(reply(CANCEL, answer, number=6))
+    assert (outcome, set(desk.sent(mail_id))) == ("answered", {ANSWER})
+    assert one(desk, mail_id).case_id == one(desk, first).case_id
+    assert state(desk, mail_id) is CaseState.OPEN
+    again, _ = desk.handle(reply(SOLVED, answer, number=7))
+    assert state(desk, again) is CaseState.CLOSED
+
+
+def test_a_closed_case_that_a_person_had_goes_back_to_the_person(desk: Office) -> None:
+    """Closing is no way back to automation."""
+    first, packet, _ = with_person(desk)
+    desk.handle(write("We look at it.", sender=DESK, in_reply_to=packet, number=2))
+    persons = next(row for row in desk.store.outbox.find(kind=PERSON_REPLY))
+    thanks, _ = desk.handle(reply(THANKS, persons.message_id))
+    assert (desk.sent(thanks), state(desk, first)) == ({}, CaseState.CLOSED)
+    mail_id, outcome = desk.handle(reply(CANCEL, persons.message_id, number=6))
+    assert (outcome, set(desk.sent(mail_id))) == ("escalated", {PACKET})
+    assert state(desk, mail_id) is CaseState.WITH_PERSON
+
+
+def test_thanks_for_an_acknowledgement_leave_the_case_with_the_person(desk: Office) -> None:
+    """The customer still waits for the person's answer; the desk has the packet and needs no second one."""
+    first, _, acknowledgement = with_person(desk)
+    mail_id, outcome = desk.handle(reply(THANKS, acknowledgement))
+    assert (outcome, desk.sent(mail_id), one(desk, mail_id).reason_code) == ("filed", {}, "thanks")
+    assert state(desk, first) is CaseState.WITH_PERSON
+
+
+@pytest.mark.parametrize("text", [SOLVED, WITHDRAWN])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_the_desk_hears_that_what_it_has_not_answered_yet_is_over(office: Office, text: str, *, is_told: bool) -> None:
+    """It may be about to act on it, for example cancel a plan. Without the setting it hears nothing."""
+    settings = IntentionSettings(closes_from=0.6, closes_with_words_from=0.6, tells_desk=is_told)
+    desk = talking(office, settings)
+    first, _, acknowledgement = with_person(desk)
+    mail_id = desk.receive(reply(text, acknowledgement))
+    assert handle(mail_id, twice(), desk.stages) == "filed"
+    assert set(desk.sent(mail_id)) == ({PACKET} if is_told else set())
+    assert state(desk, first) is CaseState.CLOSED
+    if is_told:
+        assert reason_told(desk, mail_id)[0] == one(desk, mail_id).reason_code
+
+
+@pytest.mark.parametrize(("text", "code"), [(NOT_HELPED, "not_helped"), (ANY_NEWS, "any_news")])
+def test_a_person_gets_a_complaint_or_a_reminder_with_the_whole_story(desk: Office, text: str, code: str) -> None:
+    """What the customer asked and was sent, in order; she gets the acknowledgement and no answer."""
+    _, answer = answered(desk)
+    mail_id, outcome = desk.handle(reply(text, answer))
+    sent = desk.sent(mail_id)
+    assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
+    assert reason_told(desk, mail_id)[0] == code
+    packet = text_of(sent[PACKET])
+    story = packet[packet.index("THE CASE SO FAR") :]
+    assert story.index("[customer]") < story.index("| can I get a refund?") < story.index("[answer]")
+    assert "Dokument Nr. 1" in story[story.index("[answer]") :]
+    assert state(desk, mail_id) is CaseState.WITH_PERSON
+
+
+def test_any_news_in_a_case_with_a_person_reminds_the_desk_in_that_case(desk: Office) -> None:
+    """One packet, no second case, and nothing to the customer."""
+    first, _, acknowledgement = with_person(desk)
+    mail_id, outcome = desk.handle(reply(ANY_NEWS, acknowledgement))
+    assert (outcome, set(desk.sent(mail_id))) == ("escalated", {PACKET})
+    assert one(desk, mail_id).case_id == one(desk, first).case_id
+    assert reason_told(desk, mail_id)[0] == "any_news"
+    packet = text_of(desk.sent(mail_id)[PACKET])
+    assert f"| {HUMAN}" in packet[packet.index("THE CASE SO FAR") :]
+    assert "[acknowledgement]" in packet
+
+
+def test_what_staff_wrote_to_us_is_not_in_the_story(desk: Office) -> None:
+    """A reply may quote the story to the customer; only what she wrote or was sent may be in it."""
+    _, packet, acknowledgement = with_person(desk)
+    internal = write("Let her wait, she never pays.", sender=DESK, in_reply_to=packet, number=3)
+    desk.handle(internal.replace(b"To: support@", b"To: bea@harborfile.example\r\nCc: support@"))
+    desk.handle(write("We look at it.", sender=DESK, in_reply_to=packet, number=4))
+    mail_id, _ = desk.handle(reply(ANY_NEWS, acknowledgement))
+    told = text_of(desk.sent(mail_id)[PACKET])
+    assert "never pays" not in told
+    assert "[person_reply]" in told
+    assert "| We look at it." in told
+
+
+def test_a_reply_that_closes_waits_behind_an_older_question_of_its_case(desk: Office, office: Office) -> None:
+    """While the agent is paused a question waits; a case is not closed before it is answered."""
+    _, answer = answered(desk)
+    paused = with_agent(desk, paused=True)
+    asked, _ = paused.handle(reply(CANCEL, answer))
+    thanks, outcome = paused.handle(reply(THANKS, answer, number=6))
+    assert (outcome, state(desk, thanks)) == ("held", CaseState.OPEN)
+    assert one(desk, asked).status is MailStatus.NEW
+
+
+def test_each_journey_that_runs_twice_leaves_the_same(desk: Office) -> None:
+    _, answer = answered(desk)
+    for number, (text, outcome) in enumerate([(THANKS, "filed"), (ANY_NEWS, "escalated")], start=6):
+        mail_id = desk.receive(reply(text, answer, number=number))
+        assert handle(mail_id, twice(), desk.stages) == outcome
+    assert state(desk, mail_id) is CaseState.WITH_PERSON
+
+
+def test_planning_again_decides_the_same(desk: Office) -> None:
+    """`replay --plan` asks the vote again; a switched off vote is a difference."""
+    _, answer = answered(desk)
+    mails = [desk.handle(reply(text, answer, number=number))[0] for number, text in enumerate([THANKS, ANY_NEWS], 6)]
+    assert [found.status for found in plan_again(desk.store, desk.dry_run, mails)] == ["same", "same"]
+    off = replace(desk, decider=replace(desk.decider, intentions=None))
+    (found, _) = plan_again(desk.store, off.dry_run, mails)
+    assert (found.before.outcome, found.before.reason, found.status) == ("filed", "thanks", "newly_escalated")
+
+
+def test_a_dry_run_says_what_a_reply_means(desk: Office) -> None:
+    """It stands in no case there, so it is handled as a first mail."""
+    tried = desk.dry_run.try_mail("a.eml", reply(THANKS, "<answer@harborfile.example>"), NOON)
+    assert tried.intention is not None
+    assert (tried.intention.intent, tried.line.outcome) == (Intent.THANKS, "escalate")

@@ -1,0 +1,67 @@
+"""What a person's answer shows about the documents that the agent would send."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support_agent.ops.backtest.judging import Judge, Label, label_of
+from support_agent.ops.backtest.meaning import sentences_of
+from tests.unit.ops.backtest.made import MEANING, document
+
+REFUNDS = document(1, "A yearly plan is refunded within 30 days. Later payments are not refunded at all.")
+SEATS = document(2, "Seats are added in Billing. A removed member keeps no seat in the team.")
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge([REFUNDS, SEATS], MEANING, 0.6)
+
+
+def test_an_answer_is_made_of_the_document_whose_sentences_it_says_again(judge: Judge) -> None:
+    assert judge.documents_in("Hello Anna,\n\nA yearly plan is refunded in 30 days.\n\nRegards") == (1,)
+
+
+def test_an_answer_can_be_made_of_two_documents(judge: Judge) -> None:
+    answer = "A yearly plan is refunded within 30 days. And: seats are added in Billing."
+    assert judge.documents_in(answer) == (1, 2)
+
+
+def test_an_answer_in_own_words_is_made_of_none(judge: Judge) -> None:
+    assert judge.documents_in("My colleague Petra is going to call you tomorrow morning.") == ()
+    assert judge.documents_in("") == ()
+
+
+def test_a_link_to_a_document_names_it(judge: Judge) -> None:
+    assert judge.documents_in("Please see https://harborfile.example/help/2") == (2,)
+
+
+@pytest.mark.parametrize(
+    ("sent", "used", "is_answered", "label"),
+    [
+        ({1}, (1, 2), True, Label.SAME),
+        ({1, 2}, (1,), True, Label.OTHER_CHOICE),
+        ({1}, (2,), True, Label.OTHER_CHOICE),
+        ({1}, (), True, Label.OWN_WORDS),
+        ({1}, (), False, Label.NOTHING),
+        (set(), (1,), True, Label.NOTHING),
+    ],
+)
+def test_a_choice_is_the_same_only_if_the_person_used_every_document_that_is_sent(
+    sent: set[int], used: tuple[int, ...], is_answered: bool, label: Label
+) -> None:
+    assert label_of(sent, used, is_answered=is_answered) is label
+
+
+def test_short_sentences_such_as_thanks_say_nothing() -> None:
+    assert sentences_of("Thanks a lot.\n\nThe link works for an hour.\n- Wait for ten minutes, please") == (
+        "The link works for an hour.",
+        "- Wait for ten minutes, please",
+    )
+
+
+def test_the_same_texts_have_the_same_vectors_and_no_text_has_none() -> None:
+    first, second = MEANING.vectors(["a refund", "a seat"]), MEANING.vectors(["a refund", "a seat"])
+    assert np.array_equal(first, second)
+    assert np.allclose(np.linalg.norm(first, axis=1), 1.0)
+    assert MEANING.vectors([]).shape[0] == 0
