@@ -32,8 +32,8 @@ from support_agent.ops.template_samples import (
     sample_acknowledgements,
     sample_answers,
     sample_items,
+    sample_later_packets,
     sample_packets,
-    sample_proposals,
 )
 from support_agent.ops.template_tests import load_cases, run_case
 
@@ -169,11 +169,11 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
             check(render(made, templates), made, templates)
         except GateRefused as error:
             yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
-    for packet in sample_proposals(language):
+    for packet in sample_later_packets(language):
         try:
             check(render(packet, templates), packet, templates)
         except GateRefused as error:
-            what = f"packets with a proposed answer are made with the template of the program: {error}"
+            what = f"packets with a proposed answer or the story of a case use the program's template: {error}"
             todo = "take over the parts of the template that `init` writes"
             yield Finding.warning(place("escalation", "text"), None, what, todo)
 

@@ -198,11 +198,6 @@ def sample_packets(locale: str) -> Iterator[Packet]:
             QuestionRetrieval(number=2, question="When?", reason_code="sample_code_without_words"),
         ),
         answered_text="Hello Ana,\n\nYour plan: Team",
-        story=(
-            StoryEntry(who="customer", at=_AT, text="Where is\n\nmy bill of May?"),
-            StoryEntry(who="acknowledgement", at=_AT, text=""),
-        ),
-        story_left_out=2,
         reply_address=_ADDRESS,
     )
     yield full
@@ -219,9 +214,14 @@ def sample_packets(locale: str) -> Iterator[Packet]:
     )
 
 
-def sample_proposals(locale: str) -> Iterator[Packet]:
-    """The full packet, with an answer that waits for a person; templates made before there were any lack its parts."""
+def sample_later_packets(locale: str) -> Iterator[Packet]:
+    """The full packet with parts that older templates lack: the case so far, and an answer that waits for a person."""
     full = next(sample_packets(locale))
+    story = (
+        StoryEntry(who="customer", at=_AT, text="Where is\n\nmy bill of May?"),
+        StoryEntry(who="acknowledgement", at=_AT, text=""),
+    )
+    yield full.model_copy(update={"story": story, "story_left_out": 2})
     proposed = "Subject: Re: An invoice\n\nHello Ana,\n\nYour plan: Team"
     line = f"[case-1] document 10 {'A' * 26}"
     offered = (
