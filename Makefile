@@ -24,12 +24,12 @@ demo: $(DEMO_INSTALLED)
 CODE = support_agent tests migrations docs
 LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE)
 TYPES = $(BIN)/mypy && $(BIN)/lint-imports --no-cache
-ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/papers --ignore=tests/unit/benchmarks
+ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/benchmarks
 # Files in the order of collection: by default those with few tests come last, as the longest ones would.
 BY_FILE = -n auto --dist loadfile --no-loadscope-reorder
 COVERAGE = build/coverage.json
 MEASURED = $(BIN)/python -W "ignore:Unable to activate:RuntimeWarning" -m slipcover --branch --source support_agent --json --out $(COVERAGE)
-# Types and import contracts are checked on one core beside the tests, and told after them.
+# Types and import contracts are checked on one core beside the tests, and their result is printed after theirs.
 define beside_types
 	@mkdir -p build; echo '$(TYPES) &'; { $(TYPES); } >build/types.log 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	echo '$(1)'; $(1); tests=$$?; wait $$types; types=$$?; cat build/types.log; exit $$((tests + types > 0))

@@ -36,7 +36,7 @@ from support_agent.errors import GateRefused
 
 NOTICE = "notice"
 MIN_NOTICE_WORDS = 5
-"""Least letters of the notice: a rule alone says nothing."""
+"""Fewest words of the notice: a rule alone says nothing."""
 MARKUP = re.compile(r"<[^>]*>?|[^<]*>")
 WORD = re.compile(r"[^\W\d_]{2,}")
 STAFF_TEMPLATES = "escalation"

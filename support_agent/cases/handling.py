@@ -63,8 +63,14 @@ class Handling:
         if order in KEEPS_ASSIGNEE:
             assignee = case.assignee
         if order is Order.CLOSE:
-            self._withdraw(case.id, who, at)
+            self._withdraw(case.id, DeliverySource.STAFF, who, at)
         return self.store.cases.change(case.id, STATES[order], assignee, who, why or order.value, at)
+
+    def close_for_customer(self, case_id: CaseId, why: str, at: datetime) -> None:
+        """Close a case because its customer needs nothing more, and cancel the answers that wait for a person."""
+        case, source = self.store.cases.get_one(case_id), DeliverySource.CUSTOMER
+        self._withdraw(case_id, source, source.value, at)
+        self.store.cases.change(case_id, CaseState.CLOSED, case.assignee, source.value, why, at)
 
     def _staff(self, address: str | None) -> str:
         plain = lower_address(address or "")
@@ -73,8 +79,8 @@ class Handling:
             raise ConfigError(f"{address!r} is no address of the staff: {todo}", code="no_staff")
         return plain
 
-    def _withdraw(self, case_id: CaseId, who: str, at: datetime) -> None:
+    def _withdraw(self, case_id: CaseId, source: DeliverySource, who: str, at: datetime) -> None:
         """Cancel the answers of the case that wait for a person."""
         for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED):
             sources, detail = (OutboxStatus.PROPOSED,), f"the case is closed, by {who}"
-            self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, DeliverySource.STAFF, detail, at, sources)
+            self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, source, detail, at, sources)

@@ -79,7 +79,7 @@ class CaseRouting:
             code, why = EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
             return Route(case_id=case.id, may_answer=False, may_acknowledge=False, reason=code, why=why)
         log.info("mail_routed", mail_id=mail.id, case_id=case.id)
-        reason, why = self._why_no_letter(mail, sender, case)
+        reason, why = self._why_no_mail(mail, sender, case)
         return Route(
             case_id=case.id,
             may_answer=not reason,
@@ -138,7 +138,7 @@ class CaseRouting:
             self.store.suppressions.lift(sender.address)
             log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
 
-    def _why_no_letter(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
+    def _why_no_mail(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
         """Code and sentence why no automatic mail may go to the sender; two empty strings if one may."""
         if limit := self.rates.limit_reached(mail.id, case.id, sender, self.now()):
             return EscalationReason.SCREENING, f"{RATE_RULE}: {limit}"

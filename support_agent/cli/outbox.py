@@ -44,34 +44,34 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
 @outbox_app.command("approve")
 def approve(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Send a proposed answer as it is; `support-agent show CASE` has its text."""
-    _settle(context, mail, "approve", config, as_json)
+    _apply(context, mail, "approve", config, as_json)
 
 
 @outbox_app.command("undo")
 def undo(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Keep an answer from leaving that is held or proposed, and give its case to a person. Its items are corrected."""
-    _settle(context, mail, "undo", config, as_json)
+    _apply(context, mail, "undo", config, as_json)
 
 
 @outbox_app.command("retry")
 def retry(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Send the mail again, though the first one may have arrived. Mail to an address that bounced is allowed again."""
-    _settle(context, mail, "retry", config, as_json)
+    _apply(context, mail, "retry", config, as_json)
 
 
 @outbox_app.command("sent")
 def sent(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Mark the mail as sent: it is in the Sent folder or the server's log, or the customer has it."""
-    _settle(context, mail, "sent", config, as_json)
+    _apply(context, mail, "sent", config, as_json)
 
 
 @outbox_app.command("give-up")
 def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Do not send the mail (again), and take it off the list."""
-    _settle(context, mail, "give-up", config, as_json)
+    _apply(context, mail, "give-up", config, as_json)
 
 
-def _settle(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
+def _apply(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
     from support_agent.app import open_store
     from support_agent.ops.autonomy_report import JUDGED, judge_choice
     from support_agent.outbound.delivery_status import Choice, apply_choice

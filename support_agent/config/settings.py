@@ -405,14 +405,15 @@ class EngineSettings(Section):
     poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 0.2
     """How often the queue is polled: the longest wait before the next mail starts."""
     step_attempts: Annotated[int, Field(ge=1, le=20)] = 4
-    """Most tries of one step that fails with a transient error; then the mail is escalated to the desk."""
+    """Most tries of one step that fails with a transient error; then the mail goes to the desk: escalated, or
+    quarantined if it cannot be decided at all."""
     retry_base_s: Annotated[float, Field(ge=0, le=3600)] = 1.0
     """Wait before the second try of a step; doubles with each try."""
     retry_max_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
     """Longest wait between two tries of a step."""
     max_interruptions: Annotated[int, Field(ge=1, le=1000)] = 8
-    """How often the program may die or stop while it handles a mail; after one more time the mail is escalated to the
-    desk."""
+    """How often the program may die or stop while it handles a mail; after one more time the mail is quarantined, and
+    the desk is notified."""
     stop_timeout_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
     """Time to finish running mails when the program is asked to stop; the rest waits for the next start."""
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 30

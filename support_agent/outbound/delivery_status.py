@@ -229,7 +229,7 @@ class Reports:
         detail = f"{report.detail}, says mail {mail_id}"
         if record.status in sources:
             self.store.deliveries.update(record.id, report.after, report.by, detail, self.now(), sources)
-            log.warning("outbox_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
+            log.warning("delivery_confirmed", outbox_id=record.id, status=report.after.value, by=report.by.value)
         if report.is_bad_address:
             self._suppress(record, detail)
         if report.after is FAILED and record.kind.is_for_desk:

@@ -102,8 +102,9 @@ class Notices:
         except TransientError:
             raise  # the mail stays open, so the next round tries again
         except SupportAgentError as second:
-            log.critical("mail_quarantined", mail_id=mail_id, code=error.code, second_code=second.code)
+            log.critical("quarantine_not_notified", mail_id=mail_id, code=error.code, second_code=second.code)
         self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, str(error), self.now())
+        log.error("mail_quarantined", mail_id=mail_id, code=error.code)
 
     def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """Queue a notice about a mail that the agent cannot finish, once for each reason.

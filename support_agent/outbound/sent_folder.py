@@ -124,7 +124,7 @@ class SentFolder:
         self.store.deliveries.update(
             record.id, OutboxStatus.SENT, by, f"the provider filed a copy in {folder}", self.now(), sources
         )
-        log.info("outbox_settled", outbox_id=record.id, status=OutboxStatus.SENT.value, by=by.value)
+        log.info("delivery_confirmed", outbox_id=record.id, status=OutboxStatus.SENT.value, by=by.value)
 
 
 def _last_tried_at(record: OutboxRecord) -> datetime:

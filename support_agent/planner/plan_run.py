@@ -166,7 +166,7 @@ class PlanRun(ABC):
                 if is_sent and self._is_section_sure(int(name)):
                     context.sure_documents[context.question] = int(name)
         except SupportAgentError as error:  # `find_documents` fails in the same way and reports it
-            log.error("search_failed", code=error.code, error=str(error))
+            log.error("sure_document_unknown", code=error.code, error=str(error))
 
     def _is_section_sure(self, number: int) -> bool:
         """Whether the search alone is sure which sections to send; a whole document or a link needs no choice."""

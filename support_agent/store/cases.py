@@ -89,7 +89,11 @@ class Cases:
     def change(
         self, case_id: CaseId, state: CaseState, assignee: str | None, who: str, why: str, at: datetime
     ) -> CaseChange | None:
-        """Change who has a case, because a person ordered it; None: it is so already, and nothing is recorded."""
+        """Change who has a case, because a person at the desk or its customer wants it so.
+
+        Returns:
+            The change; None: it is so already, and nothing is recorded.
+        """
         with self.database.write() as session:
             row = session.exec(select(CaseRow).where(col(CaseRow.id) == case_id).with_for_update()).first()
             if row is None:
@@ -121,13 +125,6 @@ class Cases:
         """Return one case that must exist."""
         with self.database.read() as session:
             return _existing(session, CaseId(case_id))
-
-    def close(self, case_id: CaseId) -> None:
-        """Close a case: nobody has anything to do in it."""
-        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.CLOSED)
-        with self.database.write() as session:
-            if affected(session, statement) != 1:
-                raise _no_case(case_id)
 
     def reopen(self, case_id: CaseId) -> CaseRecord:
         """Reopen a closed case, for the person who had it if one had; another case stays as it is."""

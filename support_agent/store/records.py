@@ -313,6 +313,7 @@ class DeliverySource(StrEnum):
 
     OPERATOR = "the operator"
     STAFF = "a person at the desk"
+    CUSTOMER = "the customer"
     SENT_FOLDER = "the Sent folder"
     BOUNCE = "a bounce"
     DELIVERY_REPORT = "a delivery report"

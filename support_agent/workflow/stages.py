@@ -21,6 +21,7 @@ from support_agent.cases.commands import Given, given_in, is_meant_as_command
 from support_agent.cases.copies import COPY_RULE, Copies
 from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
@@ -325,7 +326,8 @@ class Stages:
         if is_told and not self.rates.is_flood(mail.id, mail.sender, self.now()):
             self.queue.packet(mail, decision, is_acknowledged=False)
         if not (is_waiting and is_thanks):
-            self.store.cases.close(mail.route.case_id)
+            handling = Handling(self.store, self.settings)
+            handling.close_for_customer(mail.route.case_id, decision.why, self.now())
         self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)
         return Outcome.FILED

@@ -150,7 +150,7 @@ class Worker:
         if now and now != before:
             log.warning("automatic_mail_stopped", why=now, waiting=self.store.traffic.totals().mails[MailStatus.NEW])
         elif before and not now:
-            log.warning("automatic_mail_goes_on", stopped_before=before)
+            log.warning("automatic_mail_resumed", stopped_before=before)
         return now
 
     @contextmanager
@@ -293,7 +293,6 @@ class Worker:
         duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
             if (mail_id := MailId(failure.mail_id)) in open_mails:
-                log.error("mail_quarantined", mail_id=mail_id, code=failure.error.code)
                 duties.append(partial(self.stages.notices.quarantine, mail_id, failure.error))
         _do_each(duties)
 

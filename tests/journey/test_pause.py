@@ -191,7 +191,7 @@ def test_s12_paused_program_records_and_is_silent_and_after_a_kill_and_resume_an
 
     assert place.command("resume") == (0, "resumed\n", "")
     place.wait(lambda: [place.status(raw) for raw in questions] == [MailStatus.ANSWERED] * 2)
-    place.wait(lambda: place.said("automatic_mail_goes_on") == 1)
+    place.wait(lambda: place.said("automatic_mail_resumed") == 1)
     place.pass_a_round()
     assert [place.replies_to(raw) for raw in questions] == [1, 1]
     assert (place.replies_to(person), place.replies_to(absence)) == (0, 0)

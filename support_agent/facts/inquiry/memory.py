@@ -48,15 +48,15 @@ class Check(StrEnum):
 
 
 CHECK_WORDS = {
-    Check.EMPTY: "nothing is in it",
+    Check.EMPTY: "empty",
     Check.LONG: "too long",
-    Check.NUMBER: "a number of no evidence",
-    Check.DATE: "a date of no evidence",
-    Check.ADDRESS: "an address of no evidence",
-    Check.NAME: "a name of no evidence",
-    Check.OVERLAP: "hardly a word of the evidence",
+    Check.NUMBER: "a number that is not in the evidence",
+    Check.DATE: "a date that is not in the evidence",
+    Check.ADDRESS: "an address that is not in the evidence",
+    Check.NAME: "a name that is not in the evidence",
+    Check.OVERLAP: "too few words of the evidence",
     Check.UNSUPPORTED: "not supported by the evidence",
-    Check.OFF_THE_QUESTION: "beside the question",
+    Check.OFF_THE_QUESTION: "does not answer the question",
     Check.ONLY_WEB: "supported by the web only",
 }
 """The failed checks, as people read them."""

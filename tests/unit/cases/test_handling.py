@@ -96,6 +96,19 @@ def test_closing_withdraws_what_waits(office: Office) -> None:
     assert status_of(office, given.answer) == "cancelled"
 
 
+def test_a_customer_who_needs_nothing_more_withdraws_what_waits(office: Office) -> None:
+    """Rule: an answer that a person approves after that has become pointless, and is not sent."""
+    given = proposed_in(office)
+    assert given.answer.case_id is not None
+    for _ in range(2):  # as after a death in between
+        Handling(office.store, office.settings).close_for_customer(given.answer.case_id, "solved", office.clock())
+    assert status_of(office, given.answer) == "cancelled"
+    order(office, given.lines["approve"])
+    assert status_of(office, given.answer) == "cancelled"
+    (change,) = timeline(office.store, str(given.answer.case_id)).changes
+    assert (change.after, change.who, change.why) == (CLOSED, "the customer", "solved")
+
+
 def test_an_unknown_case_is_named(office: Office) -> None:
     with pytest.raises(ConfigError, match="`support-agent cases` lists them"):
         ordered(office, "nothing", Order.CLOSE)

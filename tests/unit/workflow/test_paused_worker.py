@@ -203,7 +203,7 @@ def test_running_agent_says_that_it_is_paused_and_that_it_goes_on(office: Office
     with capture_logs() as logs:
         shift.agent.run(shift.stop)
     said = [entry["event"] for entry in logs if entry["event"].startswith("automatic_mail")]
-    assert said == ["automatic_mail_stopped", "automatic_mail_goes_on"]
+    assert said == ["automatic_mail_stopped", "automatic_mail_resumed"]
     assert re.search("wrong refund policy", next(entry["why"] for entry in logs if "why" in entry))
 
 

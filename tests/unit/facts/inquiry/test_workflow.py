@@ -489,7 +489,7 @@ def test_a_draft_with_a_number_of_its_own_is_a_hallucination() -> None:
     assert findings.is_answered
     first = next(visit for visit in findings.trace if visit.node is Node.HALLUCINATION_GRADER)
     assert (first.decided, first.grade, first.cost.forward_passes) == (
-        "hallucination: a number of no evidence",
+        "hallucination: a number that is not in the evidence",
         None,
         0,
     )
