@@ -10,7 +10,7 @@ from tests.acceptance.program import demo_mail, files_in, run
 
 MAILS = ("01", "04", "13")
 """An answer, two questions, and an out-of-office."""
-KEYS = {"file", "outcome", "reason", "level", "calls", "answer", "seconds", "forward_passes"}
+KEYS = {"file", "outcome", "reason", "mode", "level", "calls", "answer", "seconds", "forward_passes"}
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def test_a_dry_run_prints_a_json_line_a_mail_and_leaves_nothing(workspace: Path,
         assert set(line) == KEYS
         assert line["outcome"] in {"answer", "escalate", "filed"}
         assert line["level"] in {0, 1, 2, 3}
+        assert line["mode"] == (None if line["answer"] is None else "shadow"), "the mode of a new workspace"
         assert isinstance(line["seconds"], float)
         assert isinstance(line["forward_passes"], int)
         assert (line["answer"] is not None) == (line["outcome"] == "answer")

@@ -13,7 +13,7 @@ import argparse
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from support_agent.app import open_bench
@@ -22,10 +22,10 @@ from support_agent.config.settings import LogSettings
 from support_agent.ops.backtest.clusters import Cluster
 from support_agent.ops.backtest.report import Report, report_of
 from support_agent.ops.backtest.results import PastResult
-from support_agent.ops.backtest.running import Past, Step, past_of
+from support_agent.ops.backtest.running import Bench, Past, Step, past_of
 from support_agent.ops.backtest.sources import collect, files_in
 from tests.benchmarks.companies import TODAY, demo_settings
-from tests.made_mailbox import FILES, OWN, Question, rows, threads, write_mbox
+from tests.made_mailbox import FILES, OWN, Made, Question, rows, threads, write_mbox
 from tests.unit.ops.backtest.made import HEAD
 
 MAX_BYTES = 10_000_000
@@ -44,20 +44,25 @@ def main() -> None:
     parser.add_argument("--model", action="store_true", help="with the language model")
     args = parser.parse_args()
     configure_log(LogSettings().model_copy(update={"level": "critical"}))
-    made, started = threads(), time.monotonic()
-    half = len(made) // 2
     with demo_settings() as settings, tempfile.TemporaryDirectory() as folder:
         plant(settings.company.policies)
-        box = write_mbox(Path(folder) / "archive.mbox", [raw for thread in made for raw in thread.raws])
-        mails = collect(files_in([box], MAX_BYTES), settings.backtest, TODAY)
         bench = open_bench(settings, None, without_model=not args.model)
-        past = past_of(mails, [OWN], bench, args.work or Path(folder), told)
-        older = report_of(Past(mails, past.pairs[:half], past.results[:half]), bench, TODAY)
-        whole = report_of(past, bench, TODAY)
-    _print(f"{len(mails.mails)} mails, {len(made)} questions in {time.monotonic() - started:.0f} s")
-    _print(halves(older, past.results[half:], [one.question for one in made[half:]]))
-    _print(planted_clusters(whole.clusters))
-    _print(planted_documents(whole))
+        for line in measured(threads(), bench, Path(folder), args.work or Path(folder)):
+            _print(line)
+
+
+def measured(made: Sequence[Made], bench: Bench, folder: Path, work: Path) -> Iterator[str]:
+    """Make the mailbox in `folder`, run the backtest, keep its results in `work`, and say what was found."""
+    started, half = time.monotonic(), len(made) // 2
+    box = write_mbox(folder / "archive.mbox", [raw for thread in made for raw in thread.raws])
+    mails = collect(files_in([box], MAX_BYTES), bench.settings.backtest, TODAY)
+    past = past_of(mails, [OWN], bench, work, told)
+    older = report_of(Past(mails, past.pairs[:half], past.results[:half]), bench, TODAY)
+    whole = report_of(past, bench, TODAY)
+    yield f"{len(mails.mails)} mails, {len(made)} questions in {time.monotonic() - started:.0f} s"
+    yield halves(older, past.results[half:], [one.question for one in made[half:]])
+    yield planted_clusters(whole.clusters)
+    yield planted_documents(whole)
 
 
 def plant(policies: Path) -> None:

@@ -19,6 +19,7 @@ from support_agent.ops.evals.mails import report_of, table
 from support_agent.planner.forms import FORMS, NO_FORM
 from tests import benchmarks
 from tests.benchmarks import (
+    backtest,
     cutting,
     forms,
     graph,
@@ -37,7 +38,9 @@ from tests.fakes import PLAIN
 from tests.fakes_journey import Office, WordSearch
 from tests.labelled import labels
 from tests.machine_mails import made_mails
+from tests.made_mailbox import threads
 from tests.unit.facts.words import WordEmbedder
+from tests.unit.ops.backtest.test_running import bench_of
 from tests.wording import Tally as WordTally
 
 REPOSITORY = Path(__file__).parents[3]
@@ -58,6 +61,15 @@ def imported() -> set[str]:
 def test_every_benchmark_is_imported_by_a_test() -> None:
     """The failure's story: one called functions that were gone, and nobody knew."""
     assert set(MODULES) <= imported()
+
+
+def test_the_backtest_of_the_older_half_is_set_beside_the_newer(office: Office, tmp_path: Path) -> None:
+    made = threads(most=40)
+    mails, halves, *_ = backtest.measured(made, bench_of(office), tmp_path, tmp_path)
+    assert mails.startswith(f"{sum(len(one.raws) for one in made)} mails, 40 questions in ")
+    answers = re.search(r"older half: (\d+) answers.*\nnewer half, by the labels: \d+ of (\d+) answers", halves)
+    assert answers is not None
+    assert all(int(number) > 0 for number in answers.groups())
 
 
 def test_a_parser_is_timed_beside_others_and_its_exceptions_are_counted() -> None:
