@@ -62,7 +62,7 @@ FUZZ_COUNT ?= 200000
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT)
 
-# The lock is exact, for both targets; `make lock` writes it anew from the ranges in pyproject.toml.
+# The lock is exact, for both targets; `make lock` rewrites it from the ranges in pyproject.toml.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile -q pyproject.toml --no-header --no-emit-index-url --universal --python-version 3.11 -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra demo --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock

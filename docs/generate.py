@@ -107,12 +107,12 @@ def settings() -> Iterator[str]:
         model = type(field.default)
         yield f"\n## [{section}]\n\n{' '.join((inspect.getdoc(model) or '').split())}\n"
         yield "| key | default | |\n|---|---|---|"
-        told = {name: text for base in reversed(model.__mro__) for name, text in told_of(base).items()}
+        described = {name: text for base in reversed(model.__mro__) for name, text in descriptions_of(base).items()}
         for key, value in model.model_fields.items():
-            yield f"| `{key}` | {as_default(value.get_default())} | {told.get(key, '')} |"
+            yield f"| `{key}` | {as_default(value.get_default())} | {described.get(key, '')} |"
 
 
-def told_of(model: type) -> dict[str, str]:
+def descriptions_of(model: type) -> dict[str, str]:
     """The docstrings below the fields of one class."""
     if not issubclass(model, BaseModel) or model.__module__.startswith("pydantic"):
         return {}

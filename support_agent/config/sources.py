@@ -7,7 +7,7 @@ may be a secret. Checked by tests/unit/config/test_settings.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +26,15 @@ ENV_PREFIX = "SUPPORT_AGENT__"
 
 
 class Problem(NamedTuple):
-    """One refused setting: its section and key ("" if it has none), and the line that says what to do."""
+    """One refused setting: its section and key ("" if it has none), what is wrong, and what to do where `text` does not say."""
 
     section: str
     key: str
     text: str
+    todo: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.todo}" if self.todo else self.text
 
 
 class SettingsRefused(ConfigError):
@@ -38,7 +42,7 @@ class SettingsRefused(ConfigError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(problem.text for problem in self.problems))
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
@@ -65,10 +69,11 @@ def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
         if name.upper().startswith(ENV_PREFIX):
             section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
             if key not in _keys(model, section):
-                home = RENAMED.get(f"{section}.{key}")
-                hint = f", did you mean {home}?" if home else nearest(f"{section}.{key}", _all_keys(model))
-                hint = hint.replace(".", "__").upper()
-                hint = hint.replace("DID YOU MEAN ", f"did you mean {ENV_PREFIX}")
+                dotted = f"{section}.{key}"
+                if moved := _moved(dotted, name, _variable):
+                    problems.append(f"{ENVIRONMENT} {': '.join(moved)}")
+                    continue
+                hint = nearest(_variable(dotted), map(_variable, _all_keys(model)))
                 problems.append(f"{ENVIRONMENT} {name}: no such setting{hint}; correct or unset it")
     if problems:
         raise ConfigError("\n".join(problems))
@@ -88,8 +93,11 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-GONE = {"search.mode": "all sources are always asked at once"}
-"""Keys of earlier versions, and why they are no longer needed."""
+GONE = {
+    "facts.enabled": "facts.retrieve says when the fact room is asked, and never is one of its values",
+    "search.mode": "all sources are always asked at once",
+}
+"""Keys of earlier versions, and what there is instead."""
 RENAMED = {
     "agent.max_letters_per_case": "agent.max_mails_per_case",
     "agent.max_letters_per_hour": "agent.max_mails_per_hour",
@@ -97,6 +105,20 @@ RENAMED = {
     "facts.looks": "facts.retrieve",
 }
 """Keys of earlier versions, and their present names."""
+
+
+def _moved(dotted: str, name: str, spelt: Callable[[str], str]) -> tuple[str, str] | None:
+    """What became of a setting of an earlier version, here called `name`, and what to do; None: it never was one."""
+    if dotted in RENAMED:
+        return f"{name} is now {spelt(RENAMED[dotted])}", "rename it"
+    if dotted in GONE:
+        return f"{name} is gone: {GONE[dotted]}", "delete it"
+    return None
+
+
+def _variable(dotted: str) -> str:
+    """The environment variable of a setting."""
+    return f"{ENV_PREFIX}{dotted.replace('.', '__')}".upper()
 
 
 def explain(
@@ -113,8 +135,7 @@ def explain(
     origin = "default"
     for source, name in origins:
         if section in source and (not key or key in source[section]):
-            variable = f"{ENV_PREFIX}{section}__{key}".upper()
-            origin = f"{name} {variable}" if name == ENVIRONMENT else name
+            origin = f"{name} {_variable(f'{section}.{key}')}" if name == ENVIRONMENT else name
             break
     dotted = ".".join(str(part) for part in loc)
     if error_type != "extra_forbidden":
@@ -123,10 +144,9 @@ def explain(
         hint = nearest(section, model.model_fields)
         what = f"unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
         return Problem(section, key, f"{origin}: {what}")
-    if dotted in RENAMED:
-        return Problem(section, key, f"{origin}: {dotted} is now {RENAMED[dotted]}: rename it")
-    if dotted in GONE:
-        return Problem(section, key, f"{origin}: {dotted} is gone: {GONE[dotted]}; delete the line")
+    if moved := _moved(dotted, dotted, str):
+        what, todo = moved
+        return Problem(section, key, f"{origin}: {what}", todo)
     hint = nearest(key, _keys(model, section))
     if not hint and (home := _home_of(model, key)):
         hint = f", did you mean {home}.{key}?"

@@ -1,1 +1,1 @@
-"""What an admin looks with: check, doctor, dry run, replay, explain, measurements."""
+"""The admin's commands: check, doctor, dry run, replay, explain, backtest, coverage, measurements."""

@@ -23,7 +23,7 @@ from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
 from support_agent.config.loading import load
 from support_agent.config.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
-from support_agent.config.sources import ENV_PREFIX, ENVIRONMENT, SettingsRefused
+from support_agent.config.sources import ENV_PREFIX, ENVIRONMENT, Problem, SettingsRefused
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import FALLBACK_LOCALE
@@ -59,7 +59,7 @@ def check_file(path: Path, today: date) -> list[Finding]:
         settings = load(path)
     except SettingsRefused as error:
         config = _Config.read(path)
-        return [config.refused(problem.section, problem.key, problem.text) for problem in error.problems]
+        return [config.refused(problem) for problem in error.problems]
     except ConfigError as error:
         return [_unreadable(path, line) for line in str(error).splitlines()]
     return check(settings, today, path)
@@ -152,15 +152,16 @@ class _Config:
         line = self.file.line(section, name) if self.file else None
         return Finding(severity=severity, path=self.path, line=line, what=what, todo=todo)
 
-    def refused(self, section: str, key: str, text: str) -> Finding:
+    def refused(self, problem: Problem) -> Finding:
         """A setting that `load` refused; it has a line only if it comes from the file."""
+        section, key, text, todo = problem
         what, line = text.removeprefix(f"{self.path}: "), None
         if self.file is not None and not text.startswith(ENVIRONMENT):
             if not section:
                 line = _line_of_key(self.file.text, key)
             elif not key or key in self.file.data.get(section, {}):
                 line = self.file.line(section, key)
-        return Finding.error(self.path if line else None, line, what, "correct it")
+        return Finding.error(self.path if line else None, line, what, todo or "correct it")
 
 
 def _line_of_key(text: str, key: str) -> int | None:

@@ -1,7 +1,7 @@
 """The dry run: a mail's whole journey on a temporary store; nothing is sent and nothing is kept.
 
-Invariant: it is `pipeline.handle` with the stages of the worker, so its result is what a customer would get. Different
-are only the store, the clock, the transport, and substitutes for an unset address or key; it is never paused and never
+Invariant: it runs `pipeline.handle` with the worker's stages, so its result is what a customer would get. Only the
+store, the clock and the transport differ, and an unset address or key has a substitute; it is never paused and never
 waits. Checked by tests/unit/ops/test_dry_run.py and tests/acceptance/test_try.py.
 """
 

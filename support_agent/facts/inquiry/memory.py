@@ -295,9 +295,8 @@ def from_json(text: str | bytes) -> Memory:
     except ValidationError as error:
         detail = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in detail["loc"]) or "the text"
-        why = (
-            detail["msg"] if detail["type"] == "value_error" else detail["type"]
-        )  # the messages of others may repeat stored text
+        # Only our own validators' messages are sure not to repeat stored text.
+        why = detail["msg"] if detail["type"] == "value_error" else detail["type"]
         what = f"the stored memory cannot be read: {where}: {why}"
         raise PermanentError(f"{what}: let a person take the case", code="memory") from error
 

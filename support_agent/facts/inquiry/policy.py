@@ -118,7 +118,7 @@ def choice(policy: Policy, memory: Memory) -> Action:
 
 
 def likeliest(probabilities: Sequence[float]) -> Action:
-    """The likeliest of `ACTIONS`; of equally likely ones the more cautious."""
+    """The likeliest of `ACTIONS`; of equally likely ones the later, which is the more cautious."""
     best = max(range(len(ACTIONS)), key=lambda index: (probabilities[index], index))
     return ACTIONS[best]
 

@@ -41,7 +41,7 @@ def policy_for(settings: FactSettings) -> PolicyFor:
 
 
 def within(limits: Limits, own: Limits) -> Limits:
-    """The lower limits of the two; if drafts are configured, at least one is written."""
+    """The lower of both for each limit; where the trained policy wrote no drafts, the configured limit holds."""
     return Limits(
         retrievals=min(limits.retrievals, own.retrievals), drafts=min(limits.drafts, own.drafts or limits.drafts)
     )

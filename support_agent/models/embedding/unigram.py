@@ -53,9 +53,8 @@ class Unigram:
     def _word(self, word: str) -> Iterator[int]:
         """The best pieces of one word, in order; adjacent unknown characters are one unknown piece."""
         best = [0.0] + [-math.inf] * len(word)
-        steps = [(0, 0)] * (
-            len(word) + 1
-        )  # for the best split up to each position: the start of its last piece, and the piece
+        # For the best split up to each position: the start of its last piece, and the piece.
+        steps = [(0, 0)] * (len(word) + 1)
         for start in range(len(word)):
             if best[start] + self._unknown_score > best[start + 1]:
                 best[start + 1], steps[start + 1] = best[start] + self._unknown_score, (start, self._unknown)

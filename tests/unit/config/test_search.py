@@ -31,7 +31,7 @@ def test_the_sources_are_read_in_their_order(tmp_path: Path) -> None:
         ('sources = ["site"]', r"set search\.site_url"),
         ('sources = ["wikipedia", "wikipedia"]', "is listed twice"),
         ('sources = ["bing"]', "search.sources"),
-        ('mode = "sequential"', r"search\.mode is gone: .*delete the line"),
+        ('mode = "sequential"', r"search\.mode is gone: .*delete it"),
         ('serper_url = "http://google.serper.dev/search"', "https://"),
         ('site_url = "ftp://shop.example"', "http://host"),
         ('site_url = "https://me:secret@shop.example"', "without a user's name"),

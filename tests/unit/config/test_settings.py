@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
-from support_agent.config.sources import RENAMED, sqlite_url_in
+from support_agent.config.sources import GONE, RENAMED, sqlite_url_in
 from support_agent.errors import ConfigError
 
 KEY = "k" * 32
@@ -277,6 +277,21 @@ def test_a_renamed_setting_is_refused_with_its_new_name(
     assert new.partition(".")[2] in type(getattr(Settings(), section)).model_fields
     with pytest.raises(ConfigError, match=f"{re.escape(name)} is now {re.escape(new)}: rename it"):
         load(write(tmp_path, f"[{section}]\n{key} = 3\n"))
-    monkeypatch.setenv(f"SUPPORT_AGENT__{section}__{key}".upper(), "3")
-    with pytest.raises(ConfigError, match=f"did you mean SUPPORT_AGENT__{new.replace('.', '__').upper()}"):
+    variable = f"SUPPORT_AGENT__{section}__{key}".upper()
+    monkeypatch.setenv(variable, "3")
+    now = f"SUPPORT_AGENT__{new.replace('.', '__').upper()}"
+    with pytest.raises(ConfigError, match=f"environment variable {variable} is now {now}: rename it"):
+        load(None)
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_setting_that_is_gone_is_refused_with_what_there_is_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    section, _, key = name.partition(".")
+    with pytest.raises(ConfigError, match=f"{re.escape(name)} is gone: {GONE[name]}: delete it"):
+        load(write(tmp_path, f"[{section}]\n{key} = 3\n"))
+    variable = f"SUPPORT_AGENT__{section}__{key}".upper()
+    monkeypatch.setenv(variable, "3")
+    with pytest.raises(ConfigError, match=f"environment variable {variable} is gone: {GONE[name]}: delete it"):
         load(None)
