@@ -12,8 +12,8 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from functools import cache
 from itertools import chain
@@ -26,7 +26,7 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.facts import Retrieve
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import Settings
+from support_agent.config.settings import ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
@@ -44,6 +44,7 @@ from support_agent.transport.oauth import TokenSource
 from support_agent.transport.outbox import SmtpTransport, Transport
 
 if TYPE_CHECKING:
+    from support_agent.engine.engine import Engine
     from support_agent.engine.steps import Steps
     from support_agent.facts.search import CompanySearch
     from support_agent.mail.senders.dkim_check import TxtLookup
@@ -196,15 +197,40 @@ def wire(
 
 
 @contextmanager
-def open_worker(settings: Settings) -> Iterator[Worker]:
-    """Open and launch the worker; stop it when the block ends.
+def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = None) -> Iterator[dict[str, Worker]]:
+    """Open and launch the workers, one for each mailbox; stop them when the block ends.
 
+    Args:
+        brands: Settings of further mailboxes by their names; they share the engine and equal models.
+    Yields:
+        The workers by the name of their brand; "" is the mailbox of `settings`.
     Raises:
-        ConfigError: a setting for sending or receiving is missing, or another process has the store.
+        ConfigError: a setting for sending or receiving is missing, or another process has a store.
     """
-    _require_mail_settings(settings)
     from support_agent.engine.database import engine_url
     from support_agent.engine.engine import Engine, executor_id
+
+    each = {"": settings, **(brands or {})}
+    for one in each.values():
+        _require_mail_settings(one)
+    # Equal settings share a model; the embedders are shared by their opening.
+    models: dict[tuple[ModelSettings, float], LanguageModel] = {}
+    workers: dict[str, Worker] = {}
+    with ExitStack() as opened:
+        engine = Engine(engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine)
+        for name, one in each.items():
+            key = (one.model, one.grading.timeout_s)
+            if key not in models:
+                models[key] = open_model(one, stderr_progress())
+            workers[name] = opened.enter_context(_open_worker(name, one, engine, models[key]))
+        engine.launch()
+        opened.callback(engine.stop, settings.engine.stop_timeout_s)
+        yield workers
+
+
+@contextmanager
+def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageModel) -> Iterator[Worker]:
+    """Open the worker of one mailbox; its journeys run in the engine, which is launched later."""
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
     from support_agent.workflow.sent_answers import SentAnswers
@@ -212,7 +238,7 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
-        decider = open_decider(settings, stderr_progress(), in_memory=False)
+        decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
         tokens = TokenSource(settings.oauth)
         transport = SmtpTransport(settings.smtp, tokens, utc_now)
 
@@ -225,12 +251,11 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
         def journey(mail_id: str, steps: Steps) -> str:
             return handle(MailId(mail_id), steps, stages)
 
-        engine = Engine(engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine, journey)
-        agent = Worker(
+        worker = Worker(
             settings=settings,
             store=store,
             stages=stages,
-            engine=engine,
+            engine=engine.serve(name, journey),
             open_mailbox=open_mailbox,
             now=utc_now,
             random=random.random,
@@ -238,13 +263,9 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
             sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
         )
         stages.keep_company()
-        agent.recover()
-        engine.launch()
-        try:
-            yield agent
-        finally:
-            engine.stop(settings.engine.stop_timeout_s)
-            transport.close()
+        worker.recover()
+        with closing(transport):
+            yield worker
 
 
 def open_dry_run(settings: Settings) -> DryRun:

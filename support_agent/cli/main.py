@@ -115,20 +115,19 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Handle what is in the mailbox, then exit.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Poll the mailbox and answer mail until stopped. SIGTERM lets it finish the current mail."""
-    from support_agent.app import open_worker
+    """Poll the mailboxes and answer mail until stopped. SIGTERM lets it finish the current mails."""
+    from support_agent.app import open_workers
+    from support_agent.config.loading import load_brands
     from support_agent.config.log import configure_log
+    from support_agent.workflow.mailboxes import run_all
 
     settings = _settings(config)
     configure_log(settings.log)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with open_worker(settings) as worker:
-        if once:
-            worker.run_once(stop)
-        else:
-            worker.run(stop)
+    with open_workers(settings, load_brands(settings)) as workers:
+        run_all({name: worker.run_once if once else worker.run for name, worker in workers.items()}, stop)
 
 
 @app.command()

@@ -6,13 +6,13 @@ value was set but never repeats the value. Checked by tests/unit/config/test_set
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from support_agent.config.settings import Section, Settings
+from support_agent.config.settings import Section, Server, Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
     Problem,
@@ -21,13 +21,17 @@ from support_agent.config.sources import (
     merged,
     read_environment,
     read_file,
+    resolved_url,
     sqlite_url_in,
 )
+from support_agent.errors import ConfigError
 
 MIN_SECRET_CHARACTERS = 32
 
 
-def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Settings:
+def load(
+    path: Path | None, overrides: Mapping[str, object] | None = None, *, reads_environment: bool = True
+) -> Settings:
     """Load the configuration from overrides, environment, file and defaults, in this order of precedence.
 
     Relative paths in the file, the environment and the defaults are relative to the file's folder (to the working
@@ -36,6 +40,7 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
     Args:
         path: `support-agent.toml`, or None for none.
         overrides: Dotted keys ("store.url") and their values; None values count as not given.
+        reads_environment: Whether environment variables count; for a brand beside others they do not.
     Raises:
         ConfigError: one line for each problem: where the value was set, the key, what to do (`SettingsRefused` if it
             is about a setting). The message never repeats values: they may be secrets.
@@ -43,7 +48,7 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
     base = (path.parent if path else Path()).absolute()
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     from_file = read_file(Settings, path) if path else {}
-    from_environment = read_environment(Settings)
+    from_environment = read_environment(Settings) if reads_environment else {}
     from_flags: dict[str, Any] = {}
     for dotted, value in given.items():
         section, _, key = dotted.partition(".")
@@ -55,7 +60,40 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
         errors = error.errors(include_input=False)
         problems = [explain(Settings, e["loc"], e["type"], e["msg"], origins) for e in errors]
         raise SettingsRefused(problems) from None
-    return _with_secret(_with_absolute_paths(settings, base, from_flags))
+    return _with_passwords(_with_secret(_with_absolute_paths(settings, base, from_flags)))
+
+
+def load_brands(settings: Settings) -> dict[str, Settings]:
+    """The settings of each brand, by its name.
+
+    Raises:
+        ConfigError: as for `load`; or a brand has brands itself, or shares with another what each needs for itself.
+    """
+    brands = {name: load(path, reads_environment=False) for name, path in settings.brands.files.items()}
+    for name, brand in brands.items():
+        if brand.brands.files:
+            raise ConfigError(f"brands.files: {name} has brands itself: name all of them in one configuration")
+    owners: dict[tuple[str, str], str] = {}
+    for name, brand in {"this mailbox": settings, **brands}.items():
+        for what, value in _for_one_alone(brand):
+            other = owners.setdefault((what, value), name)
+            if other != name:
+                raise ConfigError(f"brands.files: {name} and {other} have the same {what}: each needs its own")
+    return brands
+
+
+def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
+    """What no two brands may share: each setting, and its value."""
+    imap, chroma = settings.imap, settings.chroma
+    for address in {address.casefold() for address in (settings.agent.address, *settings.agent.aliases) if address}:
+        yield "agent.address or agent.aliases", address
+    yield "imap.host, user and folder", f"{imap.host.casefold()} {imap.user.casefold()} {imap.folder}"
+    yield "store.url", resolved_url(settings.store.url)
+    yield "agent.pause_file", str(settings.agent.pause_file.resolve())
+    if chroma.url:
+        yield "chroma.url and collection_prefix", f"{chroma.url} {chroma.collection_prefix}"
+    else:
+        yield "chroma.path", str(chroma.path.resolve())
 
 
 def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str, Any]) -> Settings:
@@ -70,10 +108,39 @@ def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str
         update: dict[str, Any] = {
             key: folder(section, key) / value.expanduser() for key, value in values if isinstance(value, Path)
         }
+        if section == "brands":
+            update["files"] = {name: base / path.expanduser() for name, path in settings.brands.files.items()}
         if section == "store":
             update["url"] = sqlite_url_in(folder(section, "url"), settings.store.url, name="store.url")
         changed[section] = values.model_copy(update=update)
     return settings.model_copy(update=changed)
+
+
+def _with_passwords(settings: Settings) -> Settings:
+    """Read the passwords of the mail servers from their files; a password that is given directly wins."""
+    changed: dict[str, Server] = {}
+    for section, server in (("imap", settings.imap), ("smtp", settings.smtp)):
+        if server.password_file is not None and not server.password.get_secret_value():
+            origin = f"{section}.password_file ({server.password_file})"
+            password = SecretStr(_secret_in(server.password_file, section, "password_file", origin))
+            changed[section] = server.model_copy(update={"password": password})
+    return settings.model_copy(update=changed)
+
+
+def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "write it there") -> str:
+    """The text of a file with one secret.
+
+    Raises:
+        SettingsRefused: it cannot be read, or is empty.
+    """
+    try:
+        secret = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise SettingsRefused([Problem(section, key, f"{origin}: cannot be read: {reason}; {todo}")]) from None
+    if not secret:
+        raise SettingsRefused([Problem(section, key, f"{origin}: empty; {todo}")])
+    return secret
 
 
 def _with_secret(settings: Settings) -> Settings:
@@ -81,19 +148,11 @@ def _with_secret(settings: Settings) -> Settings:
     agent = settings.agent
     secret, key, origin = agent.secret.get_secret_value(), "secret", "agent.secret"
 
-    def refused(why: str) -> SettingsRefused:
-        return SettingsRefused([Problem("agent", key, f"{origin}: {why}")])
-
     if not secret and agent.secret_file is not None:
         key, origin = "secret_file", f"agent.secret_file ({agent.secret_file})"
-        try:
-            secret = agent.secret_file.read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not text"
-            raise refused(f"cannot be read: {reason}; `init` writes one") from None
-        if not secret:
-            raise refused("empty; `support-agent init` writes one")
+        secret = _secret_in(agent.secret_file, "agent", key, origin, "`support-agent init` writes one")
     if secret and len(secret) < MIN_SECRET_CHARACTERS:
         todo = f"use at least {MIN_SECRET_CHARACTERS} random characters"
-        raise refused(f"shorter than {MIN_SECRET_CHARACTERS} characters: {todo}")
+        text = f"{origin}: shorter than {MIN_SECRET_CHARACTERS} characters: {todo}"
+        raise SettingsRefused([Problem("agent", key, text)])
     return settings.model_copy(update={"agent": agent.model_copy(update={"secret": SecretStr(secret)})})

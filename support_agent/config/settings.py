@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.backtest import BacktestSettings
+from support_agent.config.brands import BrandSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.config.intentions import IntentionSettings
@@ -68,6 +69,8 @@ class Server(Section):
     auth: SignIn = SignIn.PASSWORD
     user: str = ""
     password: SecretStr = SecretStr("")
+    password_file: OptionalPath = None
+    """A file with only the password; `password` wins."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     ca_file: Path | None = None
     """PEM certificates of your own authority, trusted besides the system's; verification is never off."""
@@ -425,6 +428,12 @@ class ChromaSettings(Section):
 
     path: Path = Path("chroma")
     url: str = ""
+    collection_prefix: Annotated[str, Field(pattern=r"^([a-z][a-z0-9-]{0,29})?$")] = ""
+    """Begins the names of the collections: each agent that uses the same server needs its own."""
+
+    def collection(self, name: str) -> str:
+        """The name of a collection with the prefix."""
+        return f"{self.collection_prefix}-{name}" if self.collection_prefix else name
 
 
 class LogSettings(Section):
@@ -460,6 +469,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     backtest: BacktestSettings = BacktestSettings()
     log: LogSettings = LogSettings()
+    brands: BrandSettings = BrandSettings()
 
     @model_validator(mode="after")
     def _remembers_answers(self) -> Settings:

@@ -26,7 +26,10 @@ ENV_PREFIX = "SUPPORT_AGENT__"
 
 
 class Problem(NamedTuple):
-    """One refused setting: its section and key ("" if it has none), what is wrong, and what to do where `text` does not say."""
+    """One refused setting: its section and key ("" if it has none), and what is wrong.
+
+    `todo` says what to do, if `text` does not.
+    """
 
     section: str
     key: str
@@ -189,3 +192,11 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
         return url
     absolute = folder / Path(file).expanduser()
     return parsed.set(database=str(absolute)).render_as_string(hide_password=False)
+
+
+def resolved_url(url: str) -> str:
+    """A database URL from `sqlite_url_in` in one spelling: one file under two names is one database."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        return url
+    return str(parsed.set(database=str(Path(parsed.database).resolve())))

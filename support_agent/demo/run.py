@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import cast
 
-from support_agent.app import open_worker
+from support_agent.app import open_workers
 from support_agent.config.loading import load
 from support_agent.config.log import configure_log
 from support_agent.config.settings import Settings
@@ -59,8 +59,8 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
             for _, raw in own:
                 servers.deliver(raw)
             planner = settings.planner.model_copy(update={"mode": mode})
-            with open_worker(settings.model_copy(update={"planner": planner})) as worker:
-                lines += _watch(worker, servers, own, write)
+            with open_workers(settings.model_copy(update={"planner": planner})) as workers:
+                lines += _watch(workers[""], servers, own, write)
         seconds = time.monotonic() - started
     write(_table(sorted(lines)))
     write(f"\n{len(mails)} mails in {seconds:.0f} s. Everything is stored in {workspace}/, for example:")

@@ -58,29 +58,44 @@ class Failure(NamedTuple):
 
 
 class Engine:
-    """A queue of mails in a database, handled by threads. One per process: DBOS is a singleton.
+    """Queues of mails in a database, handled by threads. One per process: DBOS is a singleton.
+
+    The mails of a brand (`serve`) have a queue of their own, so that those of another do not delay them.
 
     Args:
         url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `database.engine_url`.
         executor_id: See `executor_id`: two processes with the same id would run steps twice.
         settings: The `engine` section.
-        handle: The journey; runs once per mail, and again from its first open step after each interruption.
+        handle: The journey; runs once per mail, and again from its first open step after each interruption. None: only
+            brands are served.
     """
 
     _live: Engine | None = None
 
-    def __init__(self, url: str, executor_id: str, settings: EngineSettings, handle: Handle) -> None:
+    def __init__(self, url: str, executor_id: str, settings: EngineSettings, handle: Handle | None = None) -> None:
         self._url = url
         self._executor_id = executor_id
         self._settings = settings
-        self._handle = handle
+        self._handles = {"": handle} if handle is not None else {}
         self._workflow: Callable[[str, str], str] | None = None
         self._in_hand: set[str] = set()
         self._lost_since: dict[str, float] = {}
         self._starting = threading.Lock()
+        self._requeuing = threading.Lock()
         self._next_place = 1
         self._stopping = threading.Event()
         self._abandoning = threading.Event()
+
+    def serve(self, brand: str, handle: Handle) -> BrandJourneys:
+        """Handle the mails of a brand, too; call this before `launch`.
+
+        Args:
+            brand: A short name without ":"; the records of its mails begin with it. "": none.
+        """
+        if Engine._live is self or brand in self._handles or ":" in brand:
+            raise ValueError(f"brand {brand!r} cannot be added to this engine")
+        self._handles[brand] = handle
+        return BrandJourneys(self, brand)
 
     def launch(self) -> None:
         """Open the database, take over the mails of a dead process, and begin to work.
@@ -115,7 +130,7 @@ class Engine:
         log.info("engine_launched", executor_id=self._executor_id, database=shown(self._url))
 
     @mapped_errors()
-    def start(self, mail_id: str, thread: str) -> None:
+    def start(self, mail_id: str, thread: str, brand: str = "") -> None:
         """Queue a mail; a mail that was started before, finished or not, stays as it is.
 
         Args:
@@ -130,19 +145,20 @@ class Engine:
             # The priority keeps the order: by default DBOS orders by time, on SQLite in whole seconds.
             place = SetEnqueueOptions(queue_partition_key=thread, priority=self._next_place)
             self._next_place += 1
-            with SetWorkflowID(mail_id), place:
-                DBOS.enqueue_workflow(QUEUE, self._workflow, mail_id, thread)
+            with SetWorkflowID(_id_of(brand, mail_id)), place:
+                DBOS.enqueue_workflow(_queue_of(brand), self._workflow, _id_of(brand, mail_id), thread)
 
     @mapped_errors()
-    def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait until no mail is queued or running; False if that took too long or the engine was stopped.
+    def wait_until_idle(self, timeout_s: float, brand: str = "") -> bool:
+        """Wait until no mail of the brand is queued or running; False if that took too long or the engine was stopped.
 
-        Meanwhile, queue mails again whose end could not be recorded, for example on a full disk. Only one thread at a
-        time may call this.
+        Meanwhile, queue mails again whose end could not be recorded, for example on a full disk.
         """
         deadline = time.monotonic() + timeout_s
         while not self._stopping.is_set():
-            if not DBOS.list_workflows(status=ACTIVE, limit=1, load_input=False, load_output=False):
+            if not DBOS.list_workflows(
+                status=ACTIVE, queue_name=_queue_of(brand), limit=1, load_input=False, load_output=False
+            ):
                 return True
             self._requeue_lost()
             if time.monotonic() >= deadline:
@@ -151,32 +167,33 @@ class Engine:
         return False
 
     @mapped_errors()
-    def failed(self) -> list[Failure]:
+    def failed(self, brand: str = "") -> list[Failure]:
         """Mails whose journey failed, oldest first, until `delete_finished` removes them."""
-        return [
-            Failure(status.workflow_id, _failure(status))
-            for status in DBOS.list_workflows(status=FAILED, load_input=False)
+        found = [
+            (_brand_and_mail(one.workflow_id), one) for one in DBOS.list_workflows(status=FAILED, load_input=False)
         ]
+        return [Failure(mail_id, _failure(status)) for (of, mail_id), status in found if of == brand]
 
     @mapped_errors()
-    def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
+    def ended(self, mail_ids: Sequence[str], brand: str = "") -> dict[str, bool]:
         """For each of these mails that was started: whether its journey ended without an error."""
-        parts = [mail_ids[start : start + DELETE_BATCH] for start in range(0, len(mail_ids), DELETE_BATCH)]
+        ids = [_id_of(brand, mail_id) for mail_id in mail_ids]
+        parts = [ids[start : start + DELETE_BATCH] for start in range(0, len(ids), DELETE_BATCH)]
         return {
-            status.workflow_id: status.status == "SUCCESS"
+            _brand_and_mail(status.workflow_id)[1]: status.status == "SUCCESS"
             for part in parts
-            for status in DBOS.list_workflows(workflow_ids=list(part), load_input=False, load_output=False)
+            for status in DBOS.list_workflows(workflow_ids=part, load_input=False, load_output=False)
         }
 
     @mapped_errors()
-    def forget(self, mail_ids: Sequence[str]) -> None:
+    def forget(self, mail_ids: Sequence[str], brand: str = "") -> None:
         """Delete the records of mails whose journey has ended, so that `start` runs them again."""
         if mail_ids:
-            DBOS.delete_workflows(list(mail_ids))
+            DBOS.delete_workflows([_id_of(brand, mail_id) for mail_id in mail_ids])
 
     @mapped_errors()
     def delete_finished(self, before: datetime) -> int:
-        """Delete the records of mails that ended before an aware instant; after that their ids may run again.
+        """Delete the records of all brands' mails that ended before an aware instant; their ids may run again then.
 
         Returns:
             How many were deleted.
@@ -212,12 +229,13 @@ class Engine:
         Engine._live = None
         log.info("engine_stopped", executor_id=self._executor_id)
 
-    def _run(self, mail_id: str, thread: str) -> str:
+    def _run(self, workflow_id: str, thread: str) -> str:
         """Run one mail in a thread of the queue; any error becomes one of errors.py."""
-        self._in_hand.add(mail_id)
-        with structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread):
+        self._in_hand.add(workflow_id)
+        brand, mail_id = _brand_and_mail(workflow_id)
+        with structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread, **_logged(brand)):
             try:
-                return self._handle(mail_id, Steps(self._record, self._settings, self._pause))
+                return self._handles[brand](mail_id, Steps(self._record, self._settings, self._pause))
             except Exception as error:
                 if self._abandoning.is_set():
                     raise _Interrupted from error
@@ -225,7 +243,7 @@ class Engine:
                 log.error("mail_failed", code=known.code, error=type(known).__name__)
                 raise known from error
             finally:
-                self._in_hand.discard(mail_id)
+                self._in_hand.discard(workflow_id)
 
     def _record(self, name: str, work: Work) -> JsonValue:
         if self._abandoning.is_set():
@@ -244,7 +262,7 @@ class Engine:
             raise _Interrupted
 
     def _open_queue(self) -> None:
-        """Migrate the tables, register the queue and requeue interrupted mails, before any thread runs.
+        """Migrate the tables, register the queues and requeue interrupted mails, before any thread runs.
 
         A queue that is registered after the launch would use the settings of the previous process.
         """
@@ -256,14 +274,16 @@ class Engine:
             retry_connection_errors=False,
         )
         try:
-            client.register_queue(
-                QUEUE,
-                worker_concurrency=self._settings.concurrency,
-                partition_concurrency=1,
-                polling_interval_sec=self._settings.poll_interval_s,
-            )
+            for brand in self._handles:
+                client.register_queue(
+                    _queue_of(brand),
+                    worker_concurrency=self._settings.concurrency,
+                    partition_concurrency=1,
+                    polling_interval_sec=self._settings.poll_interval_s,
+                )
             for status in client.list_workflows(status="PENDING", load_input=False, load_output=False):
-                self._take_over(client, status)
+                if _brand_and_mail(status.workflow_id)[0] in self._handles:  # others wait until their brand is served
+                    self._take_over(client, status)
             queued = client.list_workflows(status="ENQUEUED", load_input=False, load_output=False)
             self._next_place = 1 + max((status.priority or 0 for status in queued), default=0)
         finally:
@@ -271,22 +291,26 @@ class Engine:
 
     def _requeue_lost(self) -> None:
         """Queue mails again that are recorded as running in this process while no thread runs them."""
+        with self._requeuing:
+            self._requeue_lost_alone()
+
+    def _requeue_lost_alone(self) -> None:
         now = time.monotonic()
         pending = DBOS.list_workflows(
             status="PENDING", executor_id=self._executor_id, load_input=False, load_output=False
         )
         lost = {status.workflow_id: status for status in pending if status.workflow_id not in self._in_hand}
-        self._lost_since = {mail_id: self._lost_since.get(mail_id, now) for mail_id in lost}
-        for mail_id, status in lost.items():
-            if now - self._lost_since[mail_id] < LOST_AFTER_S:
+        self._lost_since = {workflow_id: self._lost_since.get(workflow_id, now) for workflow_id in lost}
+        for workflow_id, status in lost.items():
+            if now - self._lost_since[workflow_id] < LOST_AFTER_S:
                 continue
-            log.error("mail_lost_from_hand", mail_id=mail_id)
-            self._lost_since[mail_id] = now
+            log.error("mail_lost_from_hand", mail_id=workflow_id)
+            self._lost_since[workflow_id] = now
             try:
                 with mapped_errors():
                     self._take_over(DBOS, status)
             except TransientError as error:  # the disk is still full: the next call tries again
-                log.warning("mail_not_taken_up", mail_id=mail_id, error=str(error))
+                log.warning("mail_not_taken_up", mail_id=workflow_id, error=str(error))
 
     def _take_over(self, client: DBOSClient | type[DBOS], status: WorkflowStatus) -> None:
         """Queue a mail again that ran in another process, or in a thread that is gone.
@@ -294,17 +318,18 @@ class Engine:
         Only one process runs at a time, so every other one is dead. With several processes, this is the place to check
         the lease of `status.executor_id`; DBOS refuses records of an executor that has lost its mail.
         """
-        mail_id, count = status.workflow_id, _interruptions(status) + 1
+        workflow_id, count = status.workflow_id, _interruptions(status) + 1
+        brand, mail_id = _brand_and_mail(workflow_id)
         # Our own count, stored before the resume: resuming resets DBOS's count, and a mail that kills the process
         # each time must end.
-        client.update_workflow_attributes(mail_id, {"interruptions": count}, merge=True)
+        client.update_workflow_attributes(workflow_id, {"interruptions": count}, merge=True)
         if count > self._settings.max_interruptions:
-            client.cancel_workflow(mail_id)
-            log.error("mail_given_up", mail_id=mail_id, interruptions=count)
+            client.cancel_workflow(workflow_id)
+            log.error("mail_given_up", mail_id=mail_id, interruptions=count, **_logged(brand))
         else:
             # Without the name DBOS would use its internal queue, and the mail would lose its turn in the thread.
-            client.resume_workflow(mail_id, queue_name=QUEUE)
-            log.info("mail_taken_over", mail_id=mail_id, interruptions=count)
+            client.resume_workflow(workflow_id, queue_name=_queue_of(brand))
+            log.info("mail_taken_over", mail_id=mail_id, interruptions=count, **_logged(brand))
 
     def _configuration(self) -> DBOSConfig:
         return {
@@ -313,7 +338,7 @@ class Engine:
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
             "serializer": _JsonSerializer(),
-            "sys_db_pool_size": self._settings.concurrency + 4,
+            "sys_db_pool_size": len(self._handles) * (self._settings.concurrency + 2) + 2,
             # Database errors must not carry a mail's text into the log.
             "db_engine_kwargs": {"hide_parameters": True},
             "use_listen_notify": False,
@@ -321,6 +346,51 @@ class Engine:
             "enable_otlp": False,
             "log_level": "WARNING",
         }
+
+
+class BrandJourneys(NamedTuple):
+    """The journeys of one brand's mails; arguments and results as of `Engine`."""
+
+    engine: Engine
+    brand: str
+
+    def start(self, mail_id: str, thread: str) -> None:
+        self.engine.start(mail_id, thread, self.brand)
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        return self.engine.wait_until_idle(timeout_s, self.brand)
+
+    def failed(self) -> list[Failure]:
+        return self.engine.failed(self.brand)
+
+    def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
+        return self.engine.ended(mail_ids, self.brand)
+
+    def forget(self, mail_ids: Sequence[str]) -> None:
+        self.engine.forget(mail_ids, self.brand)
+
+    def delete_finished(self, before: datetime) -> int:
+        """Deletes the records of all brands; only the engine's own configuration says how long they are kept."""
+        return 0 if self.brand else self.engine.delete_finished(before)
+
+
+def _id_of(brand: str, mail_id: str) -> str:
+    """The workflow's id; that of a mail of the first mailbox is the mail's, as before there were brands."""
+    return f"{brand}:{mail_id}" if brand else mail_id
+
+
+def _brand_and_mail(workflow_id: str) -> tuple[str, str]:
+    brand, _, mail_id = workflow_id.rpartition(":")
+    return brand, mail_id
+
+
+def _queue_of(brand: str) -> str:
+    return f"{QUEUE}-{brand}" if brand else QUEUE
+
+
+def _logged(brand: str) -> dict[str, str]:
+    """What the log says of a brand."""
+    return {"brand": brand} if brand else {}
 
 
 def executor_id(nonce: str) -> str:

@@ -119,9 +119,10 @@ def count_entries(settings: ChromaSettings) -> int | None:
         ConfigError, TransientError: as `open_client`.
     """
     client = open_client(settings)
-    with _errors(COLLECTION):
+    name = settings.collection(COLLECTION)
+    with _errors(name):
         try:
-            return client.get_collection(COLLECTION, embedding_function=None).count()
+            return client.get_collection(name, embedding_function=None).count()
         except NotFoundError:
             return None
 

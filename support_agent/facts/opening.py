@@ -55,6 +55,7 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
         zip(models, load_embedders(settings, stderr_progress(), minilm=open_embedder(settings)), strict=True)
     )
     client = memory_client() if in_memory else open_client(settings.chroma)
+    name = settings.chroma.collection(name)
     names = {model: name if model == ENGLISH else f"{name}-{model}" for model in models}
     return CompanySearch(embedders, {model: Index(client, embedders[model], name=names[model]) for model in models})
 
@@ -85,7 +86,9 @@ def open_rooms(
     client = memory_client() if in_memory else open_client(settings.chroma)
     embedder = search.embedder
     cutting = cutting_of(settings.facts, embedder.count_tokens)
-    passages = PassageIndex(Collection(client, COLLECTION), embedder, cutting, settings.facts.ways)
+    passages = PassageIndex(
+        Collection(client, settings.chroma.collection(COLLECTION)), embedder, cutting, settings.facts.ways
+    )
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
     chaining, versions = None, [id_of(search.version, passages.version)]

@@ -5,6 +5,7 @@ Invariant: each model is loaded once, at its first use. tests/unit/models/test_e
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import assert_never
 
@@ -50,8 +51,13 @@ def load_embedders(settings: Settings, progress: Progress, *, minilm: Embedder |
 
 
 def _lazy(model: EmbeddingModel, settings: Settings, progress: Progress) -> Embedder:
-    folder = pull(PINNED[model], settings.model, progress)
-    return LazyEmbedder(lambda: _open(model, folder, settings.embedding.threads))
+    return _shared(model, pull(PINNED[model], settings.model, progress), settings.embedding.threads)
+
+
+@cache
+def _shared(model: EmbeddingModel, folder: Path, threads: int) -> Embedder:
+    """The one embedder of this process: brands share it."""
+    return LazyEmbedder(lambda: _open(model, folder, threads))
 
 
 def _open(model: EmbeddingModel, folder: Path, threads: int) -> Embedder:

@@ -5,6 +5,8 @@ Slow modules are imported inside functions. Checked by tests/acceptance, through
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from support_agent.config.settings import ModelSettings, Settings
@@ -56,10 +58,17 @@ def open_embedder(settings: Settings) -> MiniLM:
     Raises:
         ConfigError: it cannot be used.
     """
-    from support_agent.models.embedding.minilm import MiniLM
     from support_agent.models.pulling import embedding_model
 
-    return MiniLM(embedding_model(settings.model, stderr_progress()), threads=settings.embedding.threads)
+    return _minilm(embedding_model(settings.model, stderr_progress()), settings.embedding.threads)
+
+
+@cache
+def _minilm(folder: Path, threads: int) -> MiniLM:
+    """The one MiniLM of this process: brands share it."""
+    from support_agent.models.embedding.minilm import MiniLM
+
+    return MiniLM(folder, threads=threads)
 
 
 def close(*parts: object) -> None:

@@ -21,7 +21,7 @@ from support_agent.company.document_languages import languages_of
 from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
-from support_agent.config.loading import load
+from support_agent.config.loading import load, load_brands
 from support_agent.config.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
 from support_agent.config.sources import ENV_PREFIX, ENVIRONMENT, Problem, SettingsRefused
 from support_agent.config.toml_file import TomlFile, read_toml
@@ -48,21 +48,35 @@ NO_AUTHSERV_ID = (
 """What is wrong without it, and what to do."""
 
 
-def check_file(path: Path, today: date) -> list[Finding]:
-    """Everything that is wrong with the workspace of a configuration file, refused settings included.
+def check_file(path: Path, today: date, *, is_brand: bool = False) -> list[Finding]:
+    """Everything that is wrong with the workspace of a configuration file and with those of its brands.
 
     Args:
         path: support-agent.toml.
         today: Documents that are not valid on this day are findings.
+        is_brand: Whether it is the file of a brand, for which the environment does not count.
     """
     try:
-        settings = load(path)
+        settings = load(path, reads_environment=not is_brand)
     except SettingsRefused as error:
         config = _Config.read(path)
         return [config.refused(problem) for problem in error.problems]
     except ConfigError as error:
         return [_unreadable(path, line) for line in str(error).splitlines()]
-    return check(settings, today, path)
+    return [*check(settings, today, path), *_brands(settings, today, path)]
+
+
+def _brands(settings: Settings, today: date, path: Path) -> list[Finding]:
+    """What is wrong with the brands' files, and between them."""
+    found = [finding for file in settings.brands.files.values() for finding in check_file(file, today, is_brand=True)]
+    try:
+        load_brands(settings)
+    except SettingsRefused:  # a finding of that file
+        return found
+    except ConfigError as error:
+        what, _, todo = str(error).removeprefix("brands.files: ").rpartition(": ")
+        return [*found, _Config.read(path).finding("brands.files", what, todo)]
+    return found
 
 
 def check(settings: Settings, today: date, path: Path | None = None) -> list[Finding]:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from support_agent.config.facts import Retrieve
+from support_agent.config.loading import load_brands
 from support_agent.config.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
@@ -65,8 +66,15 @@ class Probes:
 
 
 def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
-    """Run every check. Each part gets a diagnosis, but the clock only after the first mail."""
-    return [diagnosis for subject, run in CHECKS for diagnosis in _run(subject, run, settings, probes)]
+    """Run every check on the mailbox and its brands. Each part gets a diagnosis, the clock only after the first mail.
+
+    Raises:
+        ConfigError: the configuration of a brand cannot be used.
+    """
+    found = [diagnosis for subject, run in CHECKS for diagnosis in _run(subject, run, settings, probes)]
+    for name, brand in load_brands(settings).items():
+        found += (one.model_copy(update={"subject": f"{name}: {one.subject}"}) for one in diagnose(brand, probes))
+    return found
 
 
 def _run(subject: str, run: Check, settings: Settings, probes: Probes) -> Iterator[Diagnosis]:

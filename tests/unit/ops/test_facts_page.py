@@ -167,10 +167,10 @@ def test_the_document_is_there_whole() -> None:
     assert DOCUMENTS["document:9"].sentences[5].text not in said
 
 
-def test_each_step_stands_beside_its_sentence_or_says_that_none_bears_it_out() -> None:
+def test_each_step_stands_beside_its_sentence_or_says_that_none_supports_it() -> None:
     said = [text for text, around in page_of().texts if ("div", "pair") in around]
     assert said.index(CLAIM) < said.index(sentence(1)) < said.index(UNBORNE + CLAIM)
-    assert said[-1] == "No sentence bears this step out."
+    assert said[-1] == "No sentence supports this step."
 
 
 @pytest.mark.parametrize("text", ["A draft that nobody is sent.", "It has two lines.", REWRITTEN, CLAIM, UNBORNE])

@@ -1,0 +1,99 @@
+"""Brands: further mailboxes in one process, each with a configuration of its own."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from support_agent.config.loading import load, load_brands
+from support_agent.errors import ConfigError
+from support_agent.ops.check import check_file
+
+TODAY = date(2026, 11, 25)
+PASSWORD_VARIABLE = "SUPPORT_AGENT__IMAP__PASSWORD"
+
+
+def write(folder: Path, address: str, text: str = "") -> Path:
+    """A configuration in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "support-agent.toml"
+    path.write_text(
+        f'[agent]\naddress = "{address}"\n[imap]\nhost = "mail.example"\nuser = "{address}"\n{text}', "utf-8"
+    )
+    return path
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """A mailbox with the brand `shop`."""
+    write(tmp_path / "shop", "support@shop.example")
+    return write(tmp_path, "support@main.example", '[brands]\nfiles = { shop = "shop/support-agent.toml" }\n')
+
+
+def test_a_brand_has_its_own_address_store_and_files(two: Path) -> None:
+    """Its paths count from its own file."""
+    (shop,) = load_brands(load(two)).values()
+    assert shop.agent.address == "support@shop.example"
+    assert shop.company.policies == two.parent / "shop" / "policies"
+    assert shop.store.url == f"sqlite:///{two.parent / 'shop' / 'support-agent.sqlite3'}"
+
+
+def test_environment_variables_hold_for_the_first_mailbox_alone(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a brand would sign in with the password of another."""
+    monkeypatch.setenv(PASSWORD_VARIABLE, "secret of main")
+    settings = load(two)
+    assert settings.imap.password.get_secret_value() == "secret of main"
+    assert load_brands(settings)["shop"].imap.password.get_secret_value() == ""
+
+
+def test_a_password_stands_in_a_file(two: Path) -> None:
+    """So that a brand needs no environment, and the configuration has no secret."""
+    shop = write(two.parent / "shop", "support@shop.example", 'password_file = "imap.password"\n')
+    (shop.parent / "imap.password").write_text("secret of shop\n", "utf-8")
+    assert load_brands(load(two))["shop"].imap.password.get_secret_value() == "secret of shop"
+
+
+@pytest.mark.parametrize(("content", "what"), [(None, "cannot be read"), ("\n", "empty")])
+def test_a_password_file_without_a_password_is_refused(tmp_path: Path, content: str | None, what: str) -> None:
+    path = write(tmp_path, "support@main.example", 'password_file = "imap.password"\n')
+    if content is not None:
+        (tmp_path / "imap.password").write_text(content, "utf-8")
+    with pytest.raises(ConfigError, match=rf"imap\.password_file .*{what}"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("address", "text", "shared"),
+    [
+        ("support@shop.example", '[store]\nurl = "sqlite:///../support-agent.sqlite3"\n', "store.url"),
+        ("support@shop.example", '[chroma]\npath = "../chroma"\n', "chroma.path"),
+        ("Support@main.example", "", "agent.address or agent.aliases"),
+    ],
+)
+def test_what_each_brand_needs_for_itself_is_not_shared(two: Path, address: str, text: str, shared: str) -> None:
+    """Two agents on one store, one mailbox or one address would answer each other's mail."""
+    write(two.parent / "shop", address, text)
+    with pytest.raises(ConfigError, match=f"shop and this mailbox have the same {shared}: each needs its own"):
+        load_brands(load(two))
+
+
+def test_a_brand_has_no_brands(two: Path) -> None:
+    """One configuration names all, so that none is served twice."""
+    write(two.parent / "shop", "support@shop.example", '[brands]\nfiles = { other = "x.toml" }\n')
+    with pytest.raises(ConfigError, match="shop has brands itself"):
+        load_brands(load(two))
+
+
+def test_check_names_what_is_wrong_in_a_brands_file_and_between_brands(two: Path) -> None:
+    shop = write(two.parent / "shop", "support@main.example")
+    findings = check_file(two, TODAY)
+    assert any(finding.path == shop for finding in findings)
+    (between,) = [finding for finding in findings if "have the same" in finding.what]
+    assert (between.path, between.line, between.todo) == (two, 7, "each needs its own")
+
+
+def test_check_names_a_brands_file_that_is_missing(tmp_path: Path) -> None:
+    path = write(tmp_path, "support@main.example", '[brands]\nfiles = { shop = "shop/support-agent.toml" }\n')
+    assert any("shop/support-agent.toml" in str(finding) for finding in check_file(path, TODAY))
