@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -25,8 +24,9 @@ import structlog
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.facts import Retrieve
+from support_agent.config.loading import require_mail_settings
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import ModelSettings, Settings
+from support_agent.config.settings import ImapSettings, ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
@@ -37,7 +37,7 @@ from support_agent.models.progress import Progress, stderr_progress
 from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.ops.store_health import read_modes
 from support_agent.store.lock import only_process
-from support_agent.store.records import MailId, OutgoingKind
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from support_agent.mail.senders.dkim_check import TxtLookup
     from support_agent.models.writer import LanguageModel
     from support_agent.ops.backtest.running import Bench
-    from support_agent.ops.backtest.sources import Found, PastMails
+    from support_agent.ops.backtest.sources import PastMails
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
     from support_agent.store.desk_records import ModeChange
@@ -212,7 +212,7 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
 
     each = {"": settings, **(brands or {})}
     for one in each.values():
-        _require_mail_settings(one)
+        require_mail_settings(one)
     # Equal settings share a model; the embedders are shared by their opening.
     models: dict[tuple[ModelSettings, float], LanguageModel] = {}
     workers: dict[str, Worker] = {}
@@ -350,51 +350,23 @@ def read_past(settings: Settings, paths: Sequence[Path], since: datetime | None)
     Raises:
         ConfigError: a file or a folder cannot be read.
     """
-    from support_agent.ops.backtest.sources import collect, files_in, folders_of
-    from support_agent.outbound.sent_folder import SENT_USE
+    from support_agent.ops.backtest.sources import collect, files_in, in_mailbox
 
-    def of_mailbox() -> Iterator[Found]:
-        folders: list[str] = [settings.imap.folder]
-        while folders:
-            imap = settings.imap.model_copy(update={"folder": folders.pop()})
-            with Mailbox(imap, TokenSource(settings.oauth), utc_now, read_only=True) as mailbox:
-                if imap.folder == settings.imap.folder and (
-                    sent := imap.sent_folder or mailbox.special_folder(SENT_USE)
-                ):
-                    folders.append(sent)
-                yield from folders_of(mailbox)
+    def open_folder(imap: ImapSettings) -> Mailbox:
+        return Mailbox(imap, TokenSource(settings.oauth), utc_now, read_only=True)
 
     if not paths and not settings.imap.host:
         raise ConfigError("no mails: name an mbox, a Maildir or a folder of .eml files, or set imap.host")
-    found = files_in(paths, settings.imap.max_message_bytes) if paths else of_mailbox()
+    found = files_in(paths, settings.imap.max_message_bytes) if paths else in_mailbox(settings.imap, open_folder)
     return collect(found, settings.backtest, utc_now(), since)
 
 
 def read_stored(settings: Settings, since: datetime | None) -> PastMails:
     """The mails that the agent itself has received, and what people wrote through the desk, of its store."""
-    from support_agent.ops.backtest.sources import Found, collect
+    from support_agent.ops.backtest.sources import collect, in_store
 
     with open_store(settings) as store:
-        received = (Found(one.id, store.mails.raw(one.id), one.received_at) for one in store.mails.find(since=since))
-        replies = store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
-        return collect(
-            chain(received, (Found(one.id, one.raw, one.created_at) for one in replies)), settings.backtest, utc_now()
-        )
-
-
-def _require_mail_settings(settings: Settings) -> None:
-    needed = {
-        "imap.host": settings.imap.host,
-        "smtp.host": settings.smtp.host,
-        "agent.address": settings.agent.address,
-        "desk.address": settings.desk.address,
-        "agent.secret_file": settings.agent.secret.get_secret_value(),
-    }
-    missing = [key for key, value in needed.items() if not value]
-    if missing:
-        raise ConfigError(
-            f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'"
-        )
+        return collect(in_store(store, since), settings.backtest, utc_now())
 
 
 def real_probes(now: datetime) -> Probes:

@@ -82,6 +82,26 @@ def load_brands(settings: Settings) -> dict[str, Settings]:
     return brands
 
 
+def require_mail_settings(settings: Settings) -> None:
+    """Refuse settings with which mail can be neither read nor sent; `init` leaves them empty.
+
+    Raises:
+        ConfigError: it names each setting that is missing.
+    """
+    needed = {
+        "imap.host": settings.imap.host,
+        "smtp.host": settings.smtp.host,
+        "agent.address": settings.agent.address,
+        "desk.address": settings.desk.address,
+        "agent.secret_file": settings.agent.secret.get_secret_value(),
+    }
+    missing = [key for key, value in needed.items() if not value]
+    if missing:
+        raise ConfigError(
+            f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'"
+        )
+
+
 def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
     """What no two brands may share: each setting, and its value."""
     imap, chroma = settings.imap, settings.chroma

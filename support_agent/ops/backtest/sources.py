@@ -1,4 +1,4 @@
-"""Reads past mails from an mbox, a Maildir, .eml files, or the folders of an IMAP server.
+"""Reads past mails from an mbox, a Maildir, .eml files, the folders of an IMAP server, or the agent's own store.
 
 Invariant: nothing is written, moved or flagged, and a mail that cannot be read is counted, never an error: files
 of others may hold anything. Checked by tests/unit/ops/backtest/test_sources.py and, on Dovecot, by
@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import heapq
 import mailbox
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.config.backtest import BacktestSettings
+from support_agent.config.settings import ImapSettings
 from support_agent.errors import ConfigError
 from support_agent.mail.message import Message, not_read, parse, read_file
+from support_agent.outbound.sent_folder import SENT_USE
+from support_agent.store.records import OutgoingKind
+from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 
+OpenFolder = Callable[[ImapSettings], AbstractContextManager[Mailbox]]
 MEGABYTE_BYTES = 1_000_000
 MBOX_START = b"From "
 MAILDIR_FOLDERS = frozenset({"cur", "new"})
@@ -97,9 +103,30 @@ def files_in(paths: Sequence[Path], max_bytes: int) -> Iterator[Found]:
             raise ConfigError(f"{path}: no such file or folder: name an mbox, a Maildir, or a folder of .eml files")
 
 
-def folders_of(opened: Mailbox) -> Iterator[Found]:
-    """Every mail of an open IMAP folder, the oldest first."""
-    for mail in opened.fetch_after(opened.resume(None)):
+def in_mailbox(settings: ImapSettings, open_folder: OpenFolder) -> Iterator[Found]:
+    """Every mail of the mailbox's folder, then of its Sent folder, the oldest first.
+
+    Args:
+        open_folder: Opens the folder of the settings for reading alone.
+    """
+    with open_folder(settings) as inbox:
+        sent = settings.sent_folder or inbox.special_folder(SENT_USE)
+        yield from _in_open_folder(inbox)
+    if sent:
+        with open_folder(settings.model_copy(update={"folder": sent})) as folder:
+            yield from _in_open_folder(folder)
+
+
+def in_store(store: Store, since: datetime | None) -> Iterator[Found]:
+    """The mails that the agent itself has received, then what people wrote through the desk."""
+    for mail in store.mails.find(since=since):
+        yield Found(mail.id, store.mails.raw(mail.id), mail.received_at)
+    for reply in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
+        yield Found(reply.id, reply.raw, reply.created_at)
+
+
+def _in_open_folder(folder: Mailbox) -> Iterator[Found]:
+    for mail in folder.fetch_after(folder.resume(None)):
         yield Found(f"{mail.cursor.folder}/{mail.uid}", mail.raw, mail.arrived_at)
 
 
