@@ -32,9 +32,17 @@ from tests.servers.postfix import Postfix
 pytestmark = pytest.mark.servers
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 60.0
-PRIYA = "priya.nair@example.net"
+PRIYA, NOAH, OLIVIA = "priya.nair@example.net", "noah.williams@example.net", "olivia.brown@example.org"
 REFUND = "Can I get a refund?"
 HOLD_S = "600"
+QUICKLY = {
+    "AUTONOMY__START": "shadow",
+    "AUTONOMY__LEAST_JUDGED": "1",
+    "AUTONOMY__CONFIDENCE": "0.5",
+    "AUTONOMY__APPROVE_FROM": "0.45",
+    "AUTONOMY__AUTO_FROM": "0.65",
+}
+"""A rule by which one right answer earns `approve`, and two earn `auto`."""
 
 
 class House:
@@ -82,7 +90,7 @@ class House:
         return [email.message_from_bytes(fetched[uid][b"BODY[]"], policy=policy.default) for uid in sorted(fetched)]
 
     def empty(self) -> None:
-        for user in (SUPPORT_ADDRESS, DESK, JAMES, PRIYA):
+        for user in (SUPPORT_ADDRESS, DESK, JAMES, PRIYA, NOAH, OLIVIA):
             with self.dovecot.as_person(user) as person:
                 if uids := person.search():
                     person.delete_messages(uids)
@@ -149,3 +157,32 @@ def test_an_answer_is_undone_in_the_hold_window(house: House) -> None:
     assert "undone before it left" in text_of(notice)
     assert house.inbox(JAMES, 0) == []
     assert "corrected, the operator: nothing" in house.items()["document:1"]["why"]
+
+
+def test_an_item_earns_its_way_to_auto_and_a_correction_takes_it_back(house: House) -> None:
+    """Each approval by mail is a judgement; the third customer is answered by no person, the fourth by one again."""
+    for number, (customer, earned) in enumerate(((JAMES, "approve"), (PRIYA, "auto")), start=1):
+        house.receive(write(REFUND, sender=customer, number=10 * number), **QUICKLY)
+        packet = house.inbox(DESK, number)[-1]
+        line = lines_of(packet)["approve"]
+        house.receive(write("", subject=line, sender=DESK, number=10 * number + 1), **QUICKLY)
+        assert "Refund policy" in text_of(house.inbox(customer, 2)[1])
+        assert house.items()["document:1"]["mode"] == earned
+
+    house.receive(write(REFUND, sender=NOAH, number=30), **QUICKLY)
+    (answer,) = house.inbox(NOAH, 1)
+    assert "Refund policy" in text_of(answer)
+    house.inbox(DESK, 2)
+
+    (case,) = [
+        one["case"]["id"]
+        for one in json.loads(house.program("cases", "--json"))
+        if one["case"]["customer_address"] == NOAH
+    ]
+    house.program("autonomy", "judge", case, "own-words", **QUICKLY)
+    assert house.items()["document:1"]["mode"] == "approve"
+    house.receive(write(REFUND, sender=OLIVIA, number=40), **QUICKLY)
+    (acknowledgement,) = house.inbox(OLIVIA, 1)
+    assert "Refund policy" not in text_of(acknowledgement)
+    assert "approve" in lines_of(house.inbox(DESK, 3)[-1])
+    assert "identical" in house.program("replay", "--all")
