@@ -265,6 +265,6 @@ def test_the_readme_is_read_in_five_minutes() -> None:
 
 
 def test_the_changelog_has_the_version_of_the_package() -> None:
-    """What is not released yet is named by the version it will be."""
+    """With the day of its release."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert re.search(rf"^### {re.escape(version)}$", CHANGELOG, re.MULTILINE)
+    assert re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", CHANGELOG, re.MULTILINE)
