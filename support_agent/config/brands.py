@@ -21,5 +21,7 @@ class BrandSettings(Frozen):
 
     files: Mapping[BrandName, Path] = {}
     """The configuration of each brand by a short name, as `{ shop = "shop/support-agent.toml" }`. `init` writes one: it
-    has its own address, company, templates, documents, desk and store, and no brands. Environment variables hold for
-    this file alone. A name stays with its brand: mails that are being handled are known by it."""
+    has its own address, company, templates, documents, desk and store, and says `is_brand = true`. A name stays with
+    its brand: mails that are being handled are known by it."""
+    is_brand: bool = False
+    """This is the configuration of a brand: `SUPPORT_AGENT__` variables, which are those of another, do not count."""

@@ -29,9 +29,7 @@ from support_agent.errors import ConfigError
 MIN_SECRET_CHARACTERS = 32
 
 
-def load(
-    path: Path | None, overrides: Mapping[str, object] | None = None, *, reads_environment: bool = True
-) -> Settings:
+def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Settings:
     """Load the configuration from overrides, environment, file and defaults, in this order of precedence.
 
     Relative paths in the file, the environment and the defaults are relative to the file's folder (to the working
@@ -40,7 +38,6 @@ def load(
     Args:
         path: `support-agent.toml`, or None for none.
         overrides: Dotted keys ("store.url") and their values; None values count as not given.
-        reads_environment: Whether environment variables count; for a brand beside others they do not.
     Raises:
         ConfigError: one line for each problem: where the value was set, the key, what to do (`SettingsRefused` if it
             is about a setting). The message never repeats values: they may be secrets.
@@ -48,7 +45,8 @@ def load(
     base = (path.parent if path else Path()).absolute()
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     from_file = read_file(Settings, path) if path else {}
-    from_environment = read_environment(Settings) if reads_environment else {}
+    # The environment is that of the configuration that names the brands.
+    from_environment = {} if from_file.get("brands", {}).get("is_brand") is True else read_environment(Settings)
     from_flags: dict[str, Any] = {}
     for dotted, value in given.items():
         section, _, key = dotted.partition(".")
@@ -69,10 +67,14 @@ def load_brands(settings: Settings) -> dict[str, Settings]:
     Raises:
         ConfigError: as for `load`; or a brand has brands itself, or shares with another what each needs for itself.
     """
-    brands = {name: load(path, reads_environment=False) for name, path in settings.brands.files.items()}
+    brands = {name: load(path) for name, path in settings.brands.files.items()}
     for name, brand in brands.items():
         if brand.brands.files:
             raise ConfigError(f"brands.files: {name} has brands itself: name all of them in one configuration")
+        if not brand.brands.is_brand:
+            raise ConfigError(
+                f"brands.files: {name} does not say that it is one: write is_brand = true in its [brands]"
+            )
     owners: dict[tuple[str, str], str] = {}
     for name, brand in {"this mailbox": settings, **brands}.items():
         for what, value in _for_one_alone(brand):
@@ -107,7 +109,8 @@ def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
     imap, chroma = settings.imap, settings.chroma
     for address in {address.casefold() for address in (settings.agent.address, *settings.agent.aliases) if address}:
         yield "agent.address or agent.aliases", address
-    yield "imap.host, user and folder", f"{imap.host.casefold()} {imap.user.casefold()} {imap.folder}"
+    folder = imap.folder.upper() if imap.folder.upper() == "INBOX" else imap.folder
+    yield "imap.host, user and folder", f"{imap.host.casefold().rstrip('.')} {imap.user.casefold()} {folder}"
     yield "store.url", resolved_url(settings.store.url)
     yield "agent.pause_file", str(settings.agent.pause_file.resolve())
     if chroma.url:

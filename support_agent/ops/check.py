@@ -48,16 +48,15 @@ NO_AUTHSERV_ID = (
 """What is wrong without it, and what to do."""
 
 
-def check_file(path: Path, today: date, *, is_brand: bool = False) -> list[Finding]:
+def check_file(path: Path, today: date) -> list[Finding]:
     """Everything that is wrong with the workspace of a configuration file and with those of its brands.
 
     Args:
         path: support-agent.toml.
         today: Documents that are not valid on this day are findings.
-        is_brand: Whether it is the file of a brand, for which the environment does not count.
     """
     try:
-        settings = load(path, reads_environment=not is_brand)
+        settings = load(path)
     except SettingsRefused as error:
         config = _Config.read(path)
         return [config.refused(problem) for problem in error.problems]
@@ -68,7 +67,7 @@ def check_file(path: Path, today: date, *, is_brand: bool = False) -> list[Findi
 
 def _brands(settings: Settings, today: date, path: Path) -> list[Finding]:
     """What is wrong with the brands' files, and between them."""
-    found = [finding for file in settings.brands.files.values() for finding in check_file(file, today, is_brand=True)]
+    found = [finding for file in settings.brands.files.values() for finding in check_file(file, today)]
     try:
         load_brands(settings)
     except SettingsRefused:  # a finding of that file

@@ -68,7 +68,7 @@ def change(path: Path, dovecot: Dovecot, postfix: Postfix) -> None:
         ours, separator, others = rest.partition("\n[")
         kept = [line for line in ours.splitlines() if line.partition("=")[0].strip() not in (*given, "port")]
         text = "\n".join([f"{head}[{section}]", *lines, *kept]) + separator + others
-    path.write_text(text, "utf-8")
+    path.write_text(f"{text}\n[brands]\nis_brand = true\n", "utf-8")
 
 
 def test_each_brand_acknowledges_from_its_own_address_and_asks_its_own_desk(served: Served) -> None:

@@ -15,8 +15,11 @@ TODAY = date(2026, 11, 25)
 PASSWORD_VARIABLE = "SUPPORT_AGENT__IMAP__PASSWORD"
 
 
+BRAND = "[brands]\nis_brand = true\n"
+
+
 def write(folder: Path, address: str, text: str = "") -> Path:
-    """A configuration in a folder of its own."""
+    """A configuration in a folder of its own; `text` continues its section `[imap]`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "support-agent.toml"
     path.write_text(
@@ -28,7 +31,7 @@ def write(folder: Path, address: str, text: str = "") -> Path:
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
     """A mailbox with the brand `shop`."""
-    write(tmp_path / "shop", "support@shop.example")
+    write(tmp_path / "shop", "support@shop.example", BRAND)
     return write(tmp_path, "support@main.example", '[brands]\nfiles = { shop = "shop/support-agent.toml" }\n')
 
 
@@ -41,16 +44,17 @@ def test_a_brand_has_its_own_address_store_and_files(two: Path) -> None:
 
 
 def test_environment_variables_hold_for_the_first_mailbox_alone(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a brand would sign in with the password of another."""
+    """Otherwise a brand would sign in with the password of another, also in a command for it alone."""
     monkeypatch.setenv(PASSWORD_VARIABLE, "secret of main")
     settings = load(two)
     assert settings.imap.password.get_secret_value() == "secret of main"
     assert load_brands(settings)["shop"].imap.password.get_secret_value() == ""
+    assert load(settings.brands.files["shop"]).imap.password.get_secret_value() == ""
 
 
 def test_a_password_stands_in_a_file(two: Path) -> None:
     """So that a brand needs no environment, and the configuration has no secret."""
-    shop = write(two.parent / "shop", "support@shop.example", 'password_file = "imap.password"\n')
+    shop = write(two.parent / "shop", "support@shop.example", f'password_file = "imap.password"\n{BRAND}')
     (shop.parent / "imap.password").write_text("secret of shop\n", "utf-8")
     assert load_brands(load(two))["shop"].imap.password.get_secret_value() == "secret of shop"
 
@@ -74,8 +78,22 @@ def test_a_password_file_without_a_password_is_refused(tmp_path: Path, content: 
 )
 def test_what_each_brand_needs_for_itself_is_not_shared(two: Path, address: str, text: str, shared: str) -> None:
     """Two agents on one store, one mailbox or one address would answer each other's mail."""
-    write(two.parent / "shop", address, text)
+    write(two.parent / "shop", address, text + BRAND)
     with pytest.raises(ConfigError, match=f"shop and this mailbox have the same {shared}: each needs its own"):
+        load_brands(load(two))
+
+
+def test_a_mailbox_in_another_spelling_is_the_same(two: Path) -> None:
+    text = f'host = "Mail.example."\nuser = "support@main.example"\nfolder = "inbox"\n{BRAND}'
+    shop = two.parent / "shop" / "support-agent.toml"
+    shop.write_text(f'[agent]\naddress = "support@shop.example"\n[imap]\n{text}', "utf-8")
+    with pytest.raises(ConfigError, match=r"the same imap\.host, user and folder"):
+        load_brands(load(two))
+
+
+def test_a_configuration_that_reads_the_environment_is_no_brand(two: Path) -> None:
+    write(two.parent / "shop", "support@shop.example")
+    with pytest.raises(ConfigError, match="shop does not say that it is one: write is_brand = true"):
         load_brands(load(two))
 
 
@@ -87,7 +105,7 @@ def test_a_brand_has_no_brands(two: Path) -> None:
 
 
 def test_check_names_what_is_wrong_in_a_brands_file_and_between_brands(two: Path) -> None:
-    shop = write(two.parent / "shop", "support@main.example")
+    shop = write(two.parent / "shop", "support@main.example", BRAND)
     findings = check_file(two, TODAY)
     assert any(finding.path == shop for finding in findings)
     (between,) = [finding for finding in findings if "have the same" in finding.what]
