@@ -27,6 +27,8 @@ TYPES = $(BIN)/mypy && $(BIN)/lint-imports --no-cache
 ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/benchmarks
 # Files in the order of collection: by default those with few tests come last, as the longest ones would.
 BY_FILE = -n auto --dist loadfile --no-loadscope-reorder
+# A thread of numpy's for each core in each process would wait actively for the others.
+ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 COVERAGE = build/coverage.json
 MEASURED = $(BIN)/python -W "ignore:Unable to activate:RuntimeWarning" -m slipcover --branch --source support_agent --json --out $(COVERAGE)
 # Types and import contracts are checked on one core beside the tests, and their result is printed after theirs.
@@ -37,13 +39,13 @@ endef
 
 check: $(INSTALLED)
 	$(LINT)
-	$(call beside_types,$(BIN)/pytest $(BY_FILE) -m "not model and not servers" $(ROOMS))
+	$(call beside_types,$(ONE_THREAD) $(BIN)/pytest $(BY_FILE) -m "not model and not servers" $(ROOMS))
 
 test: $(INSTALLED)
 	@sh deploy/install-servers.sh
 	@$(BIN)/support-agent model pull
 	$(LINT)
-	$(call beside_types,$(MEASURED) -m pytest $(BY_FILE))
+	$(call beside_types,$(ONE_THREAD) $(MEASURED) -m pytest $(BY_FILE))
 	@$(BIN)/python -m tests.coverage_by_room $(COVERAGE)
 
 bench: $(INSTALLED)

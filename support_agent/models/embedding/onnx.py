@@ -30,6 +30,8 @@ def open_session(path: Path, threads: int, *, operators: str | None = None) -> A
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # Threads that wait actively slow each other down many times where other work uses the cores, too.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = LOG_ERRORS_ONLY
     try:
         if operators is not None:

@@ -5,7 +5,7 @@ Checked by tests/unit/ops/backtest/test_documents.py.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
@@ -65,9 +65,9 @@ def missed(titles: Mapping[int, str], results: Sequence[PastResult]) -> tuple[Mi
 def overlaps(judge: Judge) -> Iterator[Overlap]:
     """The pairs of documents that share much of what they say."""
     numbers = np.array([number for number, _ in judge.sentences])
-    sizes = Counter(map(int, numbers))
-    for one, other in combinations(sorted(sizes), 2):
-        alike = judge.vectors[numbers == one] @ judge.vectors[numbers == other].T >= ALIKE
-        shared = int(min(alike.any(axis=1).sum(), alike.any(axis=0).sum()))
-        if shared and shared >= LEAST_SHARED * min(sizes[one], sizes[other]):
-            yield Overlap(one=one, other=other, sentences=shared, share=shared / min(sizes[one], sizes[other]))
+    vectors = {int(number): judge.vectors[numbers == number] for number in np.unique(numbers)}
+    for one, other in combinations(vectors, 2):
+        alike = vectors[one] @ vectors[other].T >= ALIKE
+        shared, shorter = int(min(alike.any(axis=1).sum(), alike.any(axis=0).sum())), min(alike.shape)
+        if shared and shared >= LEAST_SHARED * shorter:
+            yield Overlap(one=one, other=other, sentences=shared, share=shared / shorter)

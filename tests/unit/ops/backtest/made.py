@@ -39,7 +39,7 @@ audience: everyone
 class Words:
     """Texts with the same words are alike, whatever their order."""
 
-    name, dimensions = "common words", 2**14
+    name, dimensions = "common words", 2**11
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         rows = np.full((len(texts), self.dimensions), 1e-6, dtype=np.float32)
