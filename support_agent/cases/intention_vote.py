@@ -19,17 +19,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from support_agent.cases.intentions import CLOSING, Intent, Intention
 from support_agent.company.text import collapse
 from support_agent.config.intentions import IntentionSettings
-from support_agent.facts.phrasing import Phrasing
 from support_agent.mail.text.closing import why_closing
 from support_agent.mail.text.wording import has_question_mark
 from support_agent.models.embedding.port import Embedder
 from support_agent.tools.base import Examples
+
+if TYPE_CHECKING:
+    from support_agent.facts.phrasing import Phrasing
 
 EXAMPLES_FILE = "intentions.toml"
 COURTESY = "courtesy"
@@ -73,6 +76,8 @@ class IntentionVote:
 
     @cached_property
     def _phrasing(self) -> Phrasing:
+        from support_agent.facts.phrasing import Phrasing  # scikit-learn takes a second to import
+
         return Phrasing(self._examples, lambda texts: self._embedder.embed(texts, "query"))
 
     def of(self, text: str, *, has_files: bool = False) -> Intention:
