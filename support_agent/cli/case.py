@@ -22,7 +22,7 @@ StaffOption = Annotated[str, typer.Option("--to", metavar="ADDRESS", help="The d
 
 @case_app.command("close")
 def close(case: CaseArgument, why: WhyOption = "", config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Close a case: what waits in it is not sent. A new mail in it goes to a person."""
+    """Close a case: what waits in it is not sent. A new question in it opens it again, for whoever had it."""
     _order(case, "close", why, None, config, as_json)
 
 
