@@ -51,6 +51,17 @@ def record_of(judgements: Sequence[bool], settings: AutonomySettings) -> Record:
     return Record(len(counted), right, since, lower_bound(right, len(counted), settings.confidence))
 
 
+def mode_after(valid: Sequence[ModeChange], start: Mode) -> Mode:
+    """The mode after these changes, the oldest first.
+
+    A correction takes one step from the mode before it, so that each step is given back with its own correction.
+    """
+    mode = start
+    for change in valid:
+        mode = LOWER.get(mode, mode) if change.by is ModeSource.CORRECTED else change.mode
+    return mode
+
+
 def ceiling_of(valid: Sequence[ModeChange]) -> Mode:
     """The freest mode that the rule may give: the last one that a person set by hand, if any."""
     by_hand = [change.mode for change in valid if change.by is ModeSource.BY_HAND]

@@ -288,3 +288,4 @@ class ModeChangeRow(Row, table=True):
     why: str = Field(sa_type=StoredText)
     changed_at: datetime = Field(sa_type=UtcDateTime)
     undone_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    mail_id: str | None = Field(default=None, sa_type=StoredText)

@@ -15,9 +15,7 @@ from typing import NamedTuple, assert_never
 
 import structlog
 
-from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import Packet
-from support_agent.answer.verification import Verifier
 from support_agent.cases.commands import Command, Given, Ticket, digest_of
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
@@ -40,6 +38,7 @@ from support_agent.store.records import (
     OutgoingKind,
 )
 from support_agent.store.store import Store
+from support_agent.workflow.approval import Approval, Approver
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.labelling import Labelling
 
@@ -85,7 +84,7 @@ class DeskCommands:
         log.info("desk_command", command=given.command.value, case_id=mail.route.case_id, mail_id=mail.id)
         act()
 
-    def _act(self, mail: RoutedMail, fitting: Fitting, given: Given) -> Callable[[], None]:
+    def _act(self, mail: RoutedMail, fitting: Fitting, given: Given) -> Callable[[], object]:
         """What the command does, once its key is used; what forbids it is found before.
 
         Raises:
@@ -116,7 +115,7 @@ class DeskCommands:
         """Cancel the answer to a customer's mail that waits for a person: a person has dealt with the mail."""
         answers = self.store.outbox.find(mail_id=customer_mail_id, kind=OutgoingKind.ANSWER, status=PROPOSED)
         for answer in answers:
-            self._move(answer.id, CANCELLED, mail, why)
+            self._cancel(answer.id, mail, why)
 
     # Keys
 
@@ -178,27 +177,17 @@ class DeskCommands:
 
     # What is done
 
-    def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], None]:
+    def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], object]:
         """Let the proposed answer leave as it was shown, if what it says is still the company's."""
         outbox_id = OutboxId(fitting.packet.proposed_id or "")
-        letter = self.store.outbox.rendered(fitting.customer_mail.id, OutgoingKind.ANSWER)
-        row = self.store.outbox.get(outbox_id)
-        if letter is None or row is None:
-            raise _refused("the answer is not stored any more")
-        final = FinalAnswer.model_validate(letter.payload)
-        locale = self.queue.templates.locale_for(final.locale)
-        if wrong := next(Verifier.of(self.company).mismatches(final, locale), None):
-            raise _refused(f"{wrong}: the company's files have changed since")
-
-        def approve() -> None:
-            self.labelling.did(fitting.customer_mail.id, LabelOutcome.SAME, mail.sender.address)
-            self._move(outbox_id, OutboxStatus.READY, mail, "approved", digest_of(row.raw))
-            if final.n_remaining == 0:
-                self._order(mail, Order.GIVE_BACK, "approved")
-
+        autonomy, templates = self.labelling.autonomy, self.queue.templates
+        approval = Approval(self.store, self.settings, self.company, templates, autonomy, self.now)
+        who, how = mail.sender.address, LabelSource.COMMAND
+        approver = Approver(DeliverySource.STAFF, who, f"approved by {who}, {_says(mail)}", how)
+        approve = approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
         return approve
 
-    def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], None]:
+    def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], object]:
         """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""
         customer_mail, proposed_id = fitting.customer_mail, OutboxId(fitting.packet.proposed_id or "")
         sender = self.routing.senders.of(customer_mail)
@@ -214,12 +203,12 @@ class DeskCommands:
         def send() -> None:
             self.labelling.sent_document(customer_mail.id, number, mail.sender.address)
             if proposed is not None and proposed.status is PROPOSED:
-                self._move(proposed_id, CANCELLED, mail, f"document {number} instead")
+                self._cancel(proposed_id, mail, f"document {number} instead")
             self.queue.chosen(mail, final, sender, customer_mail)
 
         return send
 
-    def _pass_on(self, mail: RoutedMail, fitting: Fitting, text: str) -> Callable[[], None]:
+    def _pass_on(self, mail: RoutedMail, fitting: Fitting, text: str) -> Callable[[], object]:
         """Pass on the text of the mail as a person's own words."""
         author, rendered = fitting.customer_mail.message.from_, self.routing.threads.rendered(fitting.row)
         if author is None or rendered is None:
@@ -244,15 +233,19 @@ class DeskCommands:
         handling = Handling(self.store, self.settings)
         handling.order(mail.route.case_id, order, mail.sender.address, self.now(), why, to)
 
-    def _move(
-        self, outbox_id: OutboxId, after: OutboxStatus, mail: RoutedMail, why: str, digest: str | None = None
-    ) -> None:
-        """Change the status of a proposal, once for this mail; the outbox says who ordered it."""
-        said = f"says mail {mail.id}"
-        if any(update.detail.endswith(said) for update in self.store.deliveries.of(outbox_id)):
-            return  # before the process died
-        detail = f"{why} by {mail.sender.address}, {said}"
-        self.store.deliveries.update(outbox_id, after, DeliverySource.STAFF, detail, self.now(), (PROPOSED,), digest)
+    def _cancel(self, outbox_id: OutboxId, mail: RoutedMail, why: str) -> None:
+        """Cancel a proposal, once for this mail; the outbox says who ordered it."""
+        if not self._is_moved(outbox_id, mail):
+            detail, by = f"{why} by {mail.sender.address}, {_says(mail)}", DeliverySource.STAFF
+            self.store.deliveries.update(outbox_id, CANCELLED, by, detail, self.now(), (PROPOSED,))
+
+    def _is_moved(self, outbox_id: OutboxId, mail: RoutedMail) -> bool:
+        """Whether this mail has changed the status of a proposal already, before the process died."""
+        return any(update.detail.endswith(_says(mail)) for update in self.store.deliveries.of(outbox_id))
+
+
+def _says(mail: RoutedMail) -> str:
+    return f"says mail {mail.id}"
 
 
 def _refused(why: str) -> PermanentError:
