@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.item_kinds import keys_of
-from support_agent.cases.earning import LOWER, Record, Verdict, ceiling_of, earned, mode_after, record_of
+from support_agent.cases.earning import LOWER, EarnedMode, TrackRecord, ceiling_of, earned, mode_after, record_of
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.core.modes import Mode
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeChange, ModeSource
@@ -51,8 +51,8 @@ class Standing(NamedTuple):
     """The mode of an item, what people's judgements say of it, and the mode that it has earned by them."""
 
     item: ItemMode
-    record: Record
-    verdict: Verdict
+    record: TrackRecord
+    earned: EarnedMode
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ class Autonomy:
         record = record_of([label.is_right for label in reversed(labels) if key in label.keys], self.settings)
         return Standing(item, record, earned(item.mode, record, ceiling_of(valid), self.settings))
 
-    def raise_earned(self, key: str, at: datetime) -> Verdict:
+    def raise_earned(self, key: str, at: datetime) -> EarnedMode:
         """Give an item the mode that it has earned; return it."""
-        ((item, _, verdict),) = self.standings((key,))
-        if verdict.mode is not item.mode:
-            self.store.modes.change(key, verdict.mode, ModeSource.EARNED, "the rule", verdict.why, at)
-        return verdict
+        ((item, _, reached),) = self.standings((key,))
+        if reached.mode is not item.mode:
+            self.store.modes.change(key, reached.mode, ModeSource.EARNED, "the rule", reached.why, at)
+        return reached
 
     def _lower(self, key: str, label: Label) -> None:
         """Lower an item by one step, once for a mail."""

@@ -47,7 +47,7 @@ def _answers(store: Store, row: OutboxRecord) -> Iterator[PersonAnswer]:
         yield PersonAnswer(row.created_at, row)
     if row.kind is not OutgoingKind.ANSWER:
         return
-    rendered = store.outbox.rendered(row.mail_id, row.kind, row.number)
+    rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
     if rendered is not None and _is_chosen(rendered):
         yield PersonAnswer(row.created_at, row)
     for update in store.deliveries.of(row.id):

@@ -67,7 +67,7 @@ def report(store: Store, settings: Settings, titles: Mapping[str, str]) -> tuple
 
 
 def _item(standing: Standing, title: str) -> ItemAutonomy:
-    item, record, verdict = standing
+    item, record, earned = standing
     return ItemAutonomy(
         key=item.key,
         title=title,
@@ -76,8 +76,8 @@ def _item(standing: Standing, title: str) -> ItemAutonomy:
         judged=record.judged,
         right=record.right,
         lower_bound=round(record.lower_bound, 4),
-        earned=verdict.mode,
-        earned_why=verdict.why,
+        earned=earned.mode,
+        earned_why=earned.why,
     )
 
 
@@ -102,7 +102,7 @@ def label_by_hand(
         ConfigError: the case has no answer, or `done` is none of these.
     """
     found = [row for row in store.outbox.find(case_id=CaseId(case_id)) if row.kind is OutgoingKind.ANSWER]
-    record = store.outbox.rendered(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
+    record = store.outbox.rendered_mail(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
     if record is None:
         raise ConfigError(f"no answer in case {case_id}: `support-agent cases` lists the cases", code="no_answer")
     if done not in OUTCOMES and done not in titles:

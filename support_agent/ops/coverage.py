@@ -2,8 +2,7 @@
 people took, and which topics grow.
 
 It reads the store and changes nothing. A person's time is known where the answer went through the desk, or was found in
-the Sent folder. Checked by
-tests/unit/ops/test_coverage.py.
+the Sent folder. Checked by tests/unit/ops/test_coverage.py.
 """
 
 from __future__ import annotations

@@ -295,10 +295,10 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
 
 def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     """The answer to a mail in the outbox; None: there is none."""
-    record = store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     if record is None:
         return None
-    rendered = RenderedAnswer.model_validate(record.rendered)
+    rendered = RenderedAnswer.model_validate(record.spans)
     return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 

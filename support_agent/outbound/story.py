@@ -66,7 +66,7 @@ def _of_mail(
 ) -> tuple[Literal["answer", "acknowledgement", "person_reply"], str] | None:
     match mail.kind:
         case OutgoingKind.ANSWER:
-            return "answer", RenderedAnswer.model_validate(mail.rendered).text.text
+            return "answer", RenderedAnswer.model_validate(mail.spans).text.text
         case OutgoingKind.ACKNOWLEDGEMENT:
             return "acknowledgement", ""
         case OutgoingKind.PERSON_REPLY:

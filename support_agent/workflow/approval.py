@@ -92,7 +92,7 @@ class Approval:
         return Verifier.of(self.company).mismatches(final, self.templates.locale_for(final.locale))
 
     def _final(self, row: OutboxRecord) -> FinalAnswer:
-        rendered = self.store.outbox.rendered(row.mail_id, row.kind, row.number)
+        rendered = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         if rendered is None:
             raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
         return FinalAnswer.model_validate(rendered.payload)
@@ -113,7 +113,7 @@ def choose(
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
         return Approval(store, settings, company, templates, autonomy, now).of(row.id, THE_OPERATOR)()
     if choice is Choice.UNDO and row.status in (PROPOSED, READY):
-        rendered = store.outbox.rendered(row.mail_id, row.kind, row.number)
+        rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         if rendered is not None:
             final, who = FinalAnswer.model_validate(rendered.payload), THE_OPERATOR.who
             autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, who, LabelSource.BY_HAND, now())

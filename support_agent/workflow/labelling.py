@@ -18,7 +18,7 @@ from support_agent.cases.autonomy import Autonomy
 from support_agent.company.company import Company
 from support_agent.desk.judging import Done, sent_document, wrote
 from support_agent.store.desk_records import LabelOutcome, LabelSource
-from support_agent.store.records import MailId, OutboxStatus, OutgoingKind
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
 
@@ -62,8 +62,7 @@ class Labelling:
 
     def _waiting(self, mail_id: MailId) -> Waiting | None:
         """The answer to a mail that waits for a person."""
-        waiting = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED)
-        letter = self.store.outbox.rendered(mail_id, OutgoingKind.ANSWER) if waiting else None
-        if letter is None:
+        if (found := self.store.outbox.proposed(mail_id)) is None:
             return None
-        return Waiting(FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered))
+        _, record = found
+        return Waiting(FinalAnswer.model_validate(record.payload), RenderedAnswer.model_validate(record.spans))

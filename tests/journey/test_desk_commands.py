@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,18 +19,19 @@ from support_agent.store.records import CaseId, CaseState, MailStatus, OutboxSta
 from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, office_in, once, twice, write
 from tests.fakes_worker import FakeMailbox, Shift
-from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
+from tests.journey.test_staff_files import with_file
+from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, opened, state, text_of
 
 
 class Traces(NamedTuple):
     """All that a command leaves: in the store, and what was sent to whom."""
 
     told: str
-    labels: list[object]
-    outbox: list[object]
-    updates: list[object]
-    changes: list[object]
-    given: list[str]
+    labels: Sequence[object]
+    outbox: Sequence[object]
+    updates: Sequence[object]
+    changes: Sequence[object]
+    given: Sequence[str]
 
 
 def to_customer(office: Office, address: str = JAMES) -> list[bytes]:
@@ -95,6 +97,25 @@ def test_own_words_are_passed_on_and_the_proposal_is_withdrawn(office: Office) -
     mail_id = order(given.office, given.lines["own words"], "Dear James,\r\nwe will call you.")
     assert text_of(office.sent(mail_id)[PERSON_REPLY]) == "Dear James,\nwe will call you.\n"
     assert status_of(office, given.answer) == "cancelled"
+
+
+@pytest.mark.parametrize("words", ["close", "approve"])
+def test_own_words_that_read_like_a_command_stay_here(office: Office, words: str) -> None:
+    """As in a plain reply. Failure: the order to us reached the customer."""
+    given = proposed_in(office)
+    mail_id = order(given.office, given.lines["own words"], words)
+    assert "it reads like a command" in told(office, mail_id)
+    assert (len(to_customer(office)), status_of(office, given.answer)) == (1, "proposed")
+
+
+def test_own_words_may_carry_the_customers_mail_along(office: Office) -> None:
+    """As in a plain reply: what the packet enclosed is not sent back, whatever a mail program calls it."""
+    given = proposed_in(office)
+    raw = write("We will call you.", subject=given.lines["own words"], sender=DESK, number=50)
+    enclosed = office.store.mails.raw(given.mail_id)
+    mail_id, _ = given.office.handle(with_file(raw, "forwarded.eml", enclosed, "message/rfc822"))
+    assert told(office, mail_id) == ""
+    assert list(opened(office.sent(mail_id)[PERSON_REPLY]).iter_attachments()) == []
 
 
 def test_a_plain_reply_withdraws_the_proposal_as_well(office: Office) -> None:

@@ -184,7 +184,7 @@ def test_where_nothing_is_earned_by_itself_a_correction_still_lowers(office: Off
     office = with_autonomy(office, start=Mode.SHADOW, is_earned=False, **EASY)
     approved(office, 3)
     assert mode_of(office)[0] is Mode.SHADOW
-    assert office.stages.autonomy.standings(("document:1",))[0].verdict.mode is Mode.APPROVE
+    assert office.stages.autonomy.standings(("document:1",))[0].earned.mode is Mode.APPROVE
 
 
 def judged(office: Office, mail_id: MailId, done: str) -> None:
