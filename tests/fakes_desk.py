@@ -57,8 +57,8 @@ def status_of(office: Office, row: OutboxRecord) -> str:
 
 def told(office: Office, mail_id: MailId) -> str:
     """Why the desk was told that its mail had no effect; "" if it was not told."""
-    letter = office.store.outbox.rendered(mail_id, OutgoingKind.FAILURE)
-    return str(letter.payload["why"]) if letter is not None else ""
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.FAILURE)
+    return str(record.payload["why"]) if record is not None else ""
 
 
 def reason(office: Office, mail_id: MailId) -> str | None:

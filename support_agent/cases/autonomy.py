@@ -1,8 +1,8 @@
 """Autonomy: in which mode an answer leaves, and how people's judgements change that.
 
 Invariant: a mail takes the strictest mode of its items, and an item without a mode of its own has `autonomy.start`. A
-correction lowers each item of its answer once, however often it is reported. Checked by
-tests/unit/cases/test_autonomy.py.
+mail lowers each item of its answer once, however often it is corrected. Checked by tests/unit/cases/test_autonomy.py
+and tests/journey/test_labels.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.item_kinds import keys_of
-from support_agent.cases.earning import LOWER, Record, Verdict, ceiling_of, earned, record_of
+from support_agent.cases.earning import LOWER, EarnedMode, TrackRecord, ceiling_of, earned, mode_after, record_of
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.core.modes import Mode
-from support_agent.store.desk_records import Label, ModeChange, ModeSource
+from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeChange, ModeSource
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
@@ -51,8 +51,8 @@ class Standing(NamedTuple):
     """The mode of an item, what people's judgements say of it, and the mode that it has earned by them."""
 
     item: ItemMode
-    record: Record
-    verdict: Verdict
+    record: TrackRecord
+    earned: EarnedMode
 
 
 @dataclass(frozen=True)
@@ -72,21 +72,41 @@ class Autonomy:
         strictest = min(self.modes(keys_of(final)), key=lambda item: item.mode.rank)
         return Leaves(strictest.mode, strictest.key, f"{strictest.key} is {strictest.mode.value} ({strictest.why})")
 
-    def learn(self, label: Label) -> None:
-        """Keep what a person did with a mail, and change the modes of its items by the rule."""
+    def judge(
+        self,
+        mail_id: MailId,
+        final: FinalAnswer | None,
+        outcome: LabelOutcome,
+        choice: str | None,
+        who: str,
+        how: LabelSource,
+        at: datetime,
+    ) -> Label:
+        """Keep what a person did with the answer to a mail, and change the modes of its items by the rule.
+
+        Args:
+            final: The answer that is judged; None: there is none, so no item is judged.
+            choice: The item that the person chose instead.
+        """
+        keys = keys_of(final) if final is not None else ()
+        label = Label(mail_id=mail_id, outcome=outcome, choice=choice, keys=keys, who=who, how=how, made_at=at)
         kept = self.store.labels.add(label)
         for key in kept.keys:
             if not kept.is_right:
                 self._lower(key, kept)
             elif self.settings.is_earned:
                 self.raise_earned(key, kept.made_at)
+        return kept
 
     def forget(self, mail_id: MailId, at: datetime) -> Label | None:
-        """Undo the last label of a mail, and the changes of modes that it made; None: it has none."""
+        """Undo the last label of a mail; return it, None: it has none.
+
+        If no correction of the mail is left, the items get back the step that it took.
+        """
         label = self.store.labels.undo(mail_id, at)
-        for key, valid in self.store.modes.valid().items() if label is not None else ():
-            if valid[-1].by is ModeSource.CORRECTED and _named(mail_id) in valid[-1].why:
-                self.store.modes.undo(key, at)
+        valid = self.store.labels.valid_of(mail_id)
+        if label is not None and (valid is None or valid.is_right):
+            self.store.modes.undo_of_mail(mail_id, at)
         return label
 
     def standings(self, keys: Sequence[str]) -> tuple[Standing, ...]:
@@ -99,28 +119,24 @@ class Autonomy:
         record = record_of([label.is_right for label in reversed(labels) if key in label.keys], self.settings)
         return Standing(item, record, earned(item.mode, record, ceiling_of(valid), self.settings))
 
-    def raise_earned(self, key: str, at: datetime) -> Verdict:
+    def raise_earned(self, key: str, at: datetime) -> EarnedMode:
         """Give an item the mode that it has earned; return it."""
-        ((item, _, verdict),) = self.standings((key,))
-        if verdict.mode is not item.mode:
-            self.store.modes.change(key, verdict.mode, ModeSource.EARNED, "the rule", verdict.why, at)
-        return verdict
+        ((item, _, reached),) = self.standings((key,))
+        if reached.mode is not item.mode:
+            self.store.modes.change(key, reached.mode, ModeSource.EARNED, "the rule", reached.why, at)
+        return reached
 
     def _lower(self, key: str, label: Label) -> None:
         """Lower an item by one step, once for a mail."""
-        (item,), named = self.modes((key,)), _named(label.mail_id)
-        lowered = LOWER.get(item.mode)
-        if lowered is None or any(named in change.why for change in self.store.modes.history(key)):
+        valid = self.store.modes.valid().get(key, ())
+        lowered = LOWER.get(self._mode(key, valid).mode)
+        if lowered is None or any(change.mail_id == label.mail_id for change in valid):
             return
         other = f" ({label.choice})" if label.choice else ""
-        why = f"{label.outcome.value}{other}, {named}"
-        self.store.modes.change(key, lowered, ModeSource.CORRECTED, label.who, why, label.made_at)
+        why = f"{label.outcome.value}{other}, mail {label.mail_id}"
+        self.store.modes.change(
+            key, lowered, ModeSource.CORRECTED, label.who, why, label.made_at, mail_id=label.mail_id
+        )
 
     def _mode(self, key: str, valid: Sequence[ModeChange]) -> ItemMode:
-        if not valid:
-            return ItemMode(key, self.settings.start, None)
-        return ItemMode(key, valid[-1].mode, valid[-1])
-
-
-def _named(mail_id: MailId) -> str:
-    return f"mail {mail_id}"
+        return ItemMode(key, mode_after(valid, self.settings.start), valid[-1] if valid else None)

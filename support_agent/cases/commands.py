@@ -110,20 +110,14 @@ def digest_of(raw: bytes) -> str:
 
 def offered(
     ticket: Ticket, secret: SecretStr, address: str, found: tuple[FoundDocument, ...], *, may_answer: bool
-) -> tuple[Offered, ...]:
+) -> Iterator[Offered]:
     """The commands of a packet.
 
     Args:
         address: Where a person sends them.
         found: Documents to offer by name; a person may name any other by its number.
-        may_answer: Whether the sender gets automatic letters at all.
+        may_answer: Whether the sender gets automatic mail at all.
     """
-    return tuple(_offers(ticket, secret, address, found, may_answer))
-
-
-def _offers(
-    ticket: Ticket, secret: SecretStr, address: str, found: tuple[FoundDocument, ...], may_answer: bool
-) -> Iterator[Offered]:
     for command in Command:
         parts = ticket.parts(command)
         if parts is None or (command is Command.DOCUMENT and not may_answer):

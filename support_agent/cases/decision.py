@@ -97,7 +97,7 @@ def intended(intention: Intention, besides: str, now: datetime) -> Decision:
     """No plan, because of what the customer means: the case is closed, or a person must read the mail.
 
     Args:
-        besides: Why no automatic letter may go to the sender anyway, or "".
+        besides: Why no automatic mail may go to the sender anyway, or "".
     """
     plan = unplanned(intention.intent, "close" if intention.intent.closes else "escalate")
     why = "; ".join(filter(None, (intention.why, besides)))

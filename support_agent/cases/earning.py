@@ -22,7 +22,7 @@ LOWER = {Mode.AUTO: Mode.APPROVE, Mode.APPROVE: Mode.SHADOW}
 HIGHER = {lower: higher for higher, lower in LOWER.items()}
 
 
-class Record(NamedTuple):
+class TrackRecord(NamedTuple):
     """What people's judgements say of an item: those that count, how many were right, and the lower bound."""
 
     judged: int
@@ -36,19 +36,30 @@ class Record(NamedTuple):
         return f"{self.right} of the last {self.judged} judged were right, precision at least {self.lower_bound:.2f}"
 
 
-class Verdict(NamedTuple):
+class EarnedMode(NamedTuple):
     """The mode that an item has earned, and why it is that one."""
 
     mode: Mode
     why: str
 
 
-def record_of(judgements: Sequence[bool], settings: AutonomySettings) -> Record:
+def record_of(judgements: Sequence[bool], settings: AutonomySettings) -> TrackRecord:
     """Args: judgements: Whether each judged decision was right, the newest first."""
     counted = judgements[: settings.judged]
     right = sum(counted)
     since = sum(1 for _ in takewhile(bool, counted))
-    return Record(len(counted), right, since, lower_bound(right, len(counted), settings.confidence))
+    return TrackRecord(len(counted), right, since, lower_bound(right, len(counted), settings.confidence))
+
+
+def mode_after(valid: Sequence[ModeChange], start: Mode) -> Mode:
+    """The mode after these changes, the oldest first.
+
+    A correction takes one step from the mode before it, so that each step is given back with its own correction.
+    """
+    mode = start
+    for change in valid:
+        mode = LOWER.get(mode, mode) if change.by is ModeSource.CORRECTED else change.mode
+    return mode
 
 
 def ceiling_of(valid: Sequence[ModeChange]) -> Mode:
@@ -57,17 +68,17 @@ def ceiling_of(valid: Sequence[ModeChange]) -> Mode:
     return by_hand[-1] if by_hand else Mode.AUTO
 
 
-def earned(mode: Mode, record: Record, ceiling: Mode, settings: AutonomySettings) -> Verdict:
+def earned(mode: Mode, record: TrackRecord, ceiling: Mode, settings: AutonomySettings) -> EarnedMode:
     """The mode that an item has earned by now: the one it has, or the next freer one."""
     if (higher := HIGHER.get(mode)) is None:
-        return Verdict(mode, "only a person changes it" if mode is Mode.OFF else "there is no freer mode")
+        return EarnedMode(mode, "only a person changes it" if mode is Mode.OFF else "there is no freer mode")
     if higher.rank > ceiling.rank:
-        return Verdict(mode, f"a person set it to {ceiling.value} by hand")
+        return EarnedMode(mode, f"a person set it to {ceiling.value} by hand")
     missing = settings.least_judged - record.since_correction
     if missing > 0:
         since = f"{record.since_correction} judged right since the last correction"
-        return Verdict(mode, f"{since}, {missing} more are needed for {higher.value}")
+        return EarnedMode(mode, f"{since}, {missing} more are needed for {higher.value}")
     needed = settings.auto_from if higher is Mode.AUTO else settings.approve_from
     if record.lower_bound < needed:
-        return Verdict(mode, f"{record.in_words}, {needed:.2f} is needed for {higher.value}")
-    return Verdict(higher, f"{record.in_words}, {needed:.2f} is needed")
+        return EarnedMode(mode, f"{record.in_words}, {needed:.2f} is needed for {higher.value}")
+    return EarnedMode(higher, f"{record.in_words}, {needed:.2f} is needed")

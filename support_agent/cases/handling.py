@@ -1,7 +1,7 @@
 """What people order about a case: close, reopen, claim, assign, give back to the machine.
 
-Invariant: a case is assigned to staff only, a closed case sends nothing that waits, and each order is kept with who
-gave it. Checked by tests/unit/cases/test_handling.py.
+Invariant: a case is assigned to staff only, a closed case sends nothing that waits but what a person approved, and
+each order is kept with who gave it. Checked by tests/unit/cases/test_handling.py.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+import structlog
+
+from support_agent.cases.people import answers_of_people
 from support_agent.cases.route import staff_addresses
 from support_agent.config.settings import Settings
 from support_agent.core.levels import lower_address
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.desk_records import CaseChange
 from support_agent.store.records import CaseId, CaseState, DeliverySource, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
+
+log = structlog.get_logger(__name__)
 
 
 class Order(StrEnum):
@@ -37,6 +42,8 @@ STATES = {
     Order.ASSIGN: CaseState.WITH_PERSON,
 }
 KEEPS_ASSIGNEE = (Order.CLOSE, Order.REOPEN)
+WAITING = (OutboxStatus.PROPOSED, OutboxStatus.READY)
+"""Statuses of answers that wait: for a person, for the end of the hold window, or for another try."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Handling:
         return self.store.cases.change(case.id, STATES[order], assignee, who, why or order.value, at)
 
     def close_for_customer(self, case_id: CaseId, why: str, at: datetime) -> None:
-        """Close a case because its customer needs nothing more, and cancel the answers that wait for a person."""
+        """Close a case because its customer needs nothing more, and cancel the answers that wait."""
         case, source = self.store.cases.get_one(case_id), DeliverySource.CUSTOMER
         self._withdraw(case_id, source, source.value, at)
         self.store.cases.change(case_id, CaseState.CLOSED, case.assignee, source.value, why, at)
@@ -80,7 +87,12 @@ class Handling:
         return plain
 
     def _withdraw(self, case_id: CaseId, source: DeliverySource, who: str, at: datetime) -> None:
-        """Cancel the answers of the case that wait for a person."""
-        for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED):
-            sources, detail = (OutboxStatus.PROPOSED,), f"the case is closed, by {who}"
-            self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, source, detail, at, sources)
+        """Cancel the answers of the case that wait; what a person approved or chose still leaves."""
+        detail = f"the case is closed, by {who}"
+        for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER):
+            if row.status not in WAITING or answers_of_people(self.store, (row,)):
+                continue
+            try:
+                self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, source, detail, at, WAITING)
+            except PermanentError as error:  # it has just left
+                log.warning("answer_not_withdrawn", case_id=case_id, outbox_id=row.id, code=error.code)

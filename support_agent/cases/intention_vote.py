@@ -1,8 +1,8 @@
 """Tells what a customer means by a reply in a case: thanks, solved, never mind, not helped, any news, or something new.
 
 A classifier of sentences, fitted to made examples in eight languages (`intentions.toml`), reads the mail sentence by
-sentence, and a sentence that has pauses clause by clause. A mail closes a case, or reminds of one, only if each piece
-does or is a mere courtesy; so a thank-you beside a question or a wish is a question. A question mark, a number or a
+sentence, and a sentence that has pauses clause by clause. A mail closes a case, or reminds of one, only if every piece
+says so or is a courtesy; so a thank-you beside a question or a wish is a question. A question mark, a number or a
 file keeps a case from being closed. What is not sure enough is `none`, and then nothing changes.
 
 Invariant: the same text, examples and embedder give the same intention; no language model is asked. Checked by
@@ -154,7 +154,7 @@ def _sentences(text: str) -> list[str]:
 
 def _clauses(sentence: str) -> Iterator[str]:
     """The clauses of a sentence where it has several, and its halves where it is long."""
-    yield from (part for part in PAUSE.split(sentence) if part != sentence and len(part or "") >= MIN_CHARACTERS)
+    yield from (part for part in PAUSE.split(sentence) if part != sentence and len(part) >= MIN_CHARACTERS)
     words = sentence.split()
     if len(words) >= HALVED_WORDS:
         yield " ".join(words[: len(words) // 2])

@@ -29,11 +29,6 @@ class Intent(StrEnum):
         """Whether the customer needs nothing more."""
         return self in CLOSING
 
-    @property
-    def is_for_person(self) -> bool:
-        """Whether a person must read it with what was said before."""
-        return self in (Intent.NOT_HELPED, Intent.ANY_NEWS)
-
 
 CLOSING = (Intent.THANKS, Intent.SOLVED, Intent.WITHDRAWN)
 

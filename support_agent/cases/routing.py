@@ -16,6 +16,7 @@ from support_agent.cases.commands import given_in
 from support_agent.cases.copies import DOUBT_RULE
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.intentions import Intention
+from support_agent.cases.people import answers_of_people
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_of, unproven_ours, why_unwritable
 from support_agent.cases.senders import Senders
@@ -24,7 +25,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, OutgoingKind
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -91,7 +92,7 @@ class CaseRouting:
     def continued(self, mail: ReceivedMail, sender: Sender, route: Route, intention: Intention | None) -> Route:
         """The route with what the sender means; a mail that still wants something reopens its case if it was closed.
 
-        A person who had the case has it again.
+        Whoever had the case has it again.
         """
         told = route.model_copy(update={"intention": intention})
         case = self.store.cases.get(route.case_id)
@@ -102,11 +103,14 @@ class CaseRouting:
         return self.route(mail, sender).model_copy(update={"intention": intention})
 
     def waits_for_person(self, case_id: CaseId) -> bool:
-        """Whether the desk got a packet or a notice about the case and no person has replied since."""
+        """Whether a person has the case, and nobody has answered it since the desk's last packet or notice."""
+        case = self.store.cases.get(case_id)
+        if case is None or case.state is not CaseState.WITH_PERSON:
+            return False
         rows = self.store.outbox.find(case_id=case_id)
         packets = [row.created_at for row in rows if row.kind.is_for_desk]
-        replies = [row.created_at for row in rows if row.kind is OutgoingKind.PERSON_REPLY]
-        return bool(packets) and (not replies or replies[-1] < packets[-1])
+        answers = [answer.at for answer in answers_of_people(self.store, rows) if answer.is_whole]
+        return bool(packets) and (not answers or answers[-1] < packets[-1])
 
     def _case(self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender) -> CaseRecord:
         """The case recorded for the mail; else the thread's case, if the sender is a participant; else a new one."""

@@ -113,10 +113,10 @@ class Threads:
         """The packets and notices of a case, the oldest first."""
         return [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
 
-    def rendered(self, packet: OutboxRecord) -> RenderedPacket | None:
+    def packet_as_sent(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
-        record = self.store.outbox.rendered(packet.mail_id, packet.kind, packet.number)
-        return RenderedPacket.model_validate(record.rendered) if record is not None else None
+        record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
+        return RenderedPacket.model_validate(record.spans) if record is not None else None
 
     def customer_mail_of(self, packet: OutboxRecord) -> MailId:
         """The customer's mail that a packet is about; a packet about a staff reply is followed to the packet it

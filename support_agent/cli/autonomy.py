@@ -85,7 +85,7 @@ def judge(
 
     group_config, group_json = context.obj
     with _opened(config or group_config) as (store, settings, titles):
-        label = label_by_hand(store, settings, case, done, now())
+        label = label_by_hand(store, settings, titles, case, done, now())
         found = [one for one in report(store, settings, titles) if one.key in label.keys]
     print_data(found, as_json or group_json, printing.autonomy(found))
 

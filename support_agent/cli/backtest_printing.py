@@ -83,7 +83,7 @@ def what_if(found: WhatIf) -> str:
 def coverage(found: Coverage) -> str:
     """The last weeks as tables."""
     people = found.people
-    waited = "nobody answered through the desk yet"
+    waited = "no answer of a person is known yet"
     if people.median_hours is not None and people.ninetieth_hours is not None:
         waited = f"half within {people.median_hours:.1f} hours, 90 % within {people.ninetieth_hours:.1f} hours"
     rows = [
@@ -94,6 +94,7 @@ def coverage(found: Coverage) -> str:
         ("to people", str(found.escalated)),
         ("  because", _shares(found.reasons)),
         ("  people", f"answered {people.answered} cases, {people.open} are open; {waited}"),
+        ("  approved", f"{counted(people.approved, 'answer')}, as proposed"),
         ("filed", f"{found.filed}: {_shares(found.filed_by)}"),
         ("waiting", str(found.waiting)),
     ]

@@ -1,4 +1,4 @@
-"""`support-agent case`: who has a case; close, reopen, claim, assign it, or give it back to the machine.
+"""`support-agent case`: who has a case; close, reopen, assign it, or give it back to the machine.
 
 Checked by tests/unit/cli/test_case.py.
 """
@@ -13,7 +13,7 @@ import typer
 from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 
 case_app = typer.Typer(
-    help="Who has a case: close, reopen, claim, assign, give-back.", no_args_is_help=True, rich_markup_mode=None
+    help="Who has a case: close, reopen, assign, give-back.", no_args_is_help=True, rich_markup_mode=None
 )
 CaseArgument = Annotated[str, typer.Argument(metavar="CASE", help="Case id.")]
 WhyOption = Annotated[str, typer.Option("--why", help="Why; `show` says it.")]
@@ -22,7 +22,7 @@ StaffOption = Annotated[str, typer.Option("--to", metavar="ADDRESS", help="The d
 
 @case_app.command("close")
 def close(case: CaseArgument, why: WhyOption = "", config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Close a case: what waits in it is not sent. A new mail in it goes to a person."""
+    """Close a case: what waits in it is not sent. A new question in it opens it again, for whoever had it."""
     _order(case, "close", why, None, config, as_json)
 
 
@@ -40,19 +40,11 @@ def give_back(
     _order(case, "give-back", why, None, config, as_json)
 
 
-@case_app.command("claim")
-def claim(
-    case: CaseArgument, to: StaffOption, why: WhyOption = "", config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
-    """Take a case yourself: its packets go to your address."""
-    _order(case, "claim", why, to, config, as_json)
-
-
 @case_app.command("assign")
 def assign(
     case: CaseArgument, to: StaffOption, why: WhyOption = "", config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
-    """Give a case to somebody of the staff: its packets go to that address."""
+    """Give a case to somebody of the staff, or take it: its packets go to that address."""
     _order(case, "assign", why, to, config, as_json)
 
 

@@ -43,13 +43,13 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
 
 @outbox_app.command("approve")
 def approve(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Send a proposed answer as it is; `support-agent show CASE` has its text."""
+    """Send a proposed answer as it is, if your files still say so; `support-agent show CASE` has its text."""
     _apply(context, mail, "approve", config, as_json)
 
 
 @outbox_app.command("undo")
 def undo(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Keep an answer from leaving that is held or proposed, and give its case to a person. Its items are corrected."""
+    """Stop a held or proposed answer. A person gets the case, and the answer's items are corrected."""
     _apply(context, mail, "undo", config, as_json)
 
 
@@ -73,14 +73,12 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 def _apply(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
     from support_agent.app import open_store
-    from support_agent.ops.autonomy_report import JUDGED, judge_choice
-    from support_agent.outbound.delivery_status import Choice, apply_choice
+    from support_agent.outbound.delivery_status import Choice
+    from support_agent.workflow.approval import choose
 
     group_config, group_json = context.obj
     settings = settings_of(config or group_config)
     with open_store(settings) as store:
-        if choice in JUDGED:
-            judge_choice(store, settings, outbox_id, choice, now())
-        confirmed = apply_choice(store, outbox_id, Choice(choice), now())
+        confirmed = choose(store, settings, outbox_id, Choice(choice), now)
     was = "" if confirmed.is_new else ", as before"
     print_data(confirmed, as_json or group_json, f"{confirmed.outbox_id}: {confirmed.status.value}{was}")

@@ -1,13 +1,11 @@
 """The four modes of autonomy, the strictest first, and the keys of what has one.
 
 A key names a document ("document:3"), an account field ("field:plan"), a series ("series:payments"), a kind of records
-("record:invoices") or a canned question ("question:1"). Invariant: a mail takes the strictest mode of its items.
-Checked by tests/unit/core/test_modes.py.
+("record:invoices") or a canned question ("question:1"). Checked by tests/unit/core/test_modes.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -25,10 +23,6 @@ class Mode(StrEnum):
         """0 for the strictest."""
         return _ORDER.index(self)
 
-    def at_most(self, ceiling: Mode) -> Mode:
-        """The stricter of the two."""
-        return min(self, ceiling, key=lambda mode: mode.rank)
-
     @property
     def is_proposed(self) -> bool:
         """Whether an answer in this mode is shown to a person and not sent by itself."""
@@ -37,7 +31,14 @@ class Mode(StrEnum):
 
 _ORDER = tuple(Mode)
 
+_DOCUMENT = "document:"
 
-def strictest(modes: Iterable[Mode]) -> Mode:
-    """The strictest of at least one mode."""
-    return min(modes, key=lambda mode: mode.rank)
+
+def document_key(number: int) -> str:
+    """The key of a document."""
+    return f"{_DOCUMENT}{number}"
+
+
+def document_of(key: str | None) -> int | None:
+    """The number of the document that a key names; None: it names something else."""
+    return int(key.removeprefix(_DOCUMENT)) if key is not None and key.startswith(_DOCUMENT) else None

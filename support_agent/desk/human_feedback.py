@@ -18,6 +18,7 @@ import structlog
 from support_agent.company.documents import Document
 from support_agent.company.links import link_key
 from support_agent.company.text import collapse
+from support_agent.core.modes import document_of
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import Memory, from_json
 from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome, before_escalation
@@ -59,13 +60,13 @@ def _by_command(store: Store, replied: AbstractSet[CaseId]) -> Iterator[Escalate
     """The cases that a person answered with a document by command, and with no words."""
     for label in store.labels.valid():
         mail = store.mails.get(label.mail_id)
-        kind, _, number = (label.choice or "").partition(":")
-        if kind != "document" or mail is None or mail.case_id is None or mail.case_id in replied:
+        number = document_of(label.choice)
+        if number is None or mail is None or mail.case_id is None or mail.case_id in replied:
             continue
         plan = store.plans.memory_of(label.mail_id)
         memory = _read(plan, mail.case_id)
         if memory is not None:
-            is_evidence = int(number) in _numbers(memory)
+            is_evidence = number in _numbers(memory)
             outcome = ReviewOutcome.SENT_EVIDENCE if is_evidence else ReviewOutcome.SENT_OTHER
             yield EscalatedCase(memory=memory, outcome=outcome)
 
@@ -128,7 +129,7 @@ def _read(stored: str | None, case_id: CaseId) -> Memory | None:
 
 def _words(store: Store, reply: OutboxRecord) -> str:
     """The words of a staff member, as the customer got them."""
-    record = store.outbox.rendered(reply.mail_id, reply.kind, reply.number)
+    record = store.outbox.rendered_mail(reply.mail_id, reply.kind, reply.number)
     return str(record.payload["words"]) if record is not None else ""
 
 

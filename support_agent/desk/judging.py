@@ -14,12 +14,12 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.item_kinds import keys_of
 from support_agent.answer.sources import AccountSource, RenderedAnswer
 from support_agent.company.documents import Document
+from support_agent.core.modes import document_key, document_of
 from support_agent.desk.human_feedback import Recognised, plain
 from support_agent.store.desk_records import LabelOutcome
 
 VALUES = frozenset({"value", "row_value", "column_value"})
 """Parts of the account that answer; labels and days stand in any words about it."""
-DOCUMENT = "document:"
 
 
 class Done(NamedTuple):
@@ -31,7 +31,7 @@ class Done(NamedTuple):
 
 def sent_document(number: int, proposed: FinalAnswer | None) -> Done:
     """A person sent this document by command."""
-    key = f"{DOCUMENT}{number}"
+    key = document_key(number)
     return Done(LabelOutcome.SAME) if proposed and keys_of(proposed) == (key,) else Done(LabelOutcome.OTHER_CHOICE, key)
 
 
@@ -46,10 +46,10 @@ def wrote(
     """
     found = Recognised(documents).documents_in(words)
     keys = keys_of(proposed) if proposed is not None else ()
-    own = {int(key.removeprefix(DOCUMENT)) for key in keys if key.startswith(DOCUMENT)}
+    own = {number for key in keys if (number := document_of(key)) is not None}
     others = [numbers for numbers in found if not numbers & own]
     if others:
-        return Done(LabelOutcome.OTHER_CHOICE, f"{DOCUMENT}{min(others[0])}")
+        return Done(LabelOutcome.OTHER_CHOICE, document_key(min(others[0])))
     said = {number for numbers in found for number in numbers & own}
     if keys and said == own and rendered is not None and _says_values(words, rendered, is_needed=len(own) < len(keys)):
         return Done(LabelOutcome.SAME)

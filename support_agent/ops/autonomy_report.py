@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.item_kinds import keys_of
 from support_agent.cases.autonomy import Autonomy, Standing
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
@@ -22,15 +19,10 @@ from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeSource
-from support_agent.store.records import CaseId, OutboxId, OutboxStatus, OutgoingKind, RenderedMailRecord
+from support_agent.store.records import CaseId, DeliverySource, OutgoingKind
 from support_agent.store.store import Store
 
-OPERATOR = "the operator"
-JUDGED = {
-    "approve": (OutboxStatus.PROPOSED,),
-    "undo": (OutboxStatus.PROPOSED, OutboxStatus.READY),
-}
-"""Choices about the outbox that judge an answer, and the statuses that it must have."""
+OPERATOR = DeliverySource.OPERATOR.value
 OUTCOMES = {
     "same": LabelOutcome.SAME,
     "own-words": LabelOutcome.OWN_WORDS,
@@ -75,7 +67,7 @@ def report(store: Store, settings: Settings, titles: Mapping[str, str]) -> tuple
 
 
 def _item(standing: Standing, title: str) -> ItemAutonomy:
-    item, record, verdict = standing
+    item, record, earned = standing
     return ItemAutonomy(
         key=item.key,
         title=title,
@@ -84,8 +76,8 @@ def _item(standing: Standing, title: str) -> ItemAutonomy:
         judged=record.judged,
         right=record.right,
         lower_bound=round(record.lower_bound, 4),
-        earned=verdict.mode,
-        earned_why=verdict.why,
+        earned=earned.mode,
+        earned_why=earned.why,
     )
 
 
@@ -98,59 +90,27 @@ def apply(store: Store, settings: Settings, titles: Mapping[str, str], now: date
     return tuple(changing)
 
 
-def label_by_hand(store: Store, settings: Settings, case_id: str, done: str, now: datetime) -> Label:
+def label_by_hand(
+    store: Store, settings: Settings, titles: Mapping[str, str], case_id: str, done: str, now: datetime
+) -> Label:
     """Judge the last answer of a case, sent or not: what a person found that should have been done.
 
     Args:
-        done: same, own-words, nothing, or the document that was right ("document:3").
+        titles: From `titles_of`.
+        done: same, own-words, nothing, or the item that was right ("document:3").
     Raises:
         ConfigError: the case has no answer, or `done` is none of these.
     """
     found = [row for row in store.outbox.find(case_id=CaseId(case_id)) if row.kind is OutgoingKind.ANSWER]
-    letter = store.outbox.rendered(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
-    if letter is None:
+    record = store.outbox.rendered_mail(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
+    if record is None:
         raise ConfigError(f"no answer in case {case_id}: `support-agent cases` lists the cases", code="no_answer")
-    outcome, choice = OUTCOMES.get(done), None
-    if outcome is None:
-        outcome, choice = LabelOutcome.OTHER_CHOICE, done
-    try:
-        return _learn(store, settings, letter, outcome, choice, now)
-    except ValidationError:
-        todo = f"write {', '.join(OUTCOMES)}, or an item such as document:3"
-        raise ConfigError(f"{done!r} is nothing that a person does with an answer: {todo}") from None
-
-
-def judge_choice(store: Store, settings: Settings, outbox_id: str, choice: str, now: datetime) -> None:
-    """Keep the operator's choice about an answer as a label, if the answer allows it: called before the choice."""
-    row = store.outbox.get(OutboxId(outbox_id))
-    if row is not None and row.case_id is not None and row.status in JUDGED[choice]:
-        letter = store.outbox.rendered(row.mail_id, row.kind, row.number)
-        if letter is not None and row.kind is OutgoingKind.ANSWER:
-            outcome = LabelOutcome.SAME if choice == "approve" else LabelOutcome.NOTHING
-            _learn(store, settings, letter, outcome, None, now)
-
-
-def _learn(
-    store: Store,
-    settings: Settings,
-    letter: RenderedMailRecord,
-    outcome: LabelOutcome,
-    choice: str | None,
-    now: datetime,
-) -> Label:
-    label = Label.model_validate(
-        {
-            "mail_id": letter.mail_id,
-            "outcome": outcome,
-            "choice": choice,
-            "keys": keys_of(FinalAnswer.model_validate(letter.payload)),
-            "who": OPERATOR,
-            "how": LabelSource.BY_HAND,
-            "made_at": now,
-        }
-    )
-    Autonomy(store, settings.autonomy).learn(label)
-    return label
+    if done not in OUTCOMES and done not in titles:
+        todo = f"write {', '.join(OUTCOMES)}, or an item that `support-agent autonomy` lists, such as document:3"
+        raise ConfigError(f"{done!r} is nothing that a person does with an answer{nearest(done, titles)}: {todo}")
+    outcome, choice = OUTCOMES.get(done, LabelOutcome.OTHER_CHOICE), done if done in titles else None
+    final, autonomy = FinalAnswer.model_validate(record.payload), Autonomy(store, settings.autonomy)
+    return autonomy.judge(record.mail_id, final, outcome, choice, OPERATOR, LabelSource.BY_HAND, now)
 
 
 def unlabel(store: Store, settings: Settings, case_id: str, now: datetime) -> None:

@@ -1,8 +1,8 @@
 """What the running agent did in the last weeks: what was answered and by what, what went to people and why, how long
 people took, and which topics grow.
 
-It reads the store and changes nothing. A person's time is known where the answer went through the desk. Checked by
-tests/unit/ops/test_coverage.py.
+It reads the store and changes nothing. A person's time is known where the answer went through the desk, or was found in
+the Sent folder. Checked by tests/unit/ops/test_coverage.py.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from statistics import median
 
 from pydantic import TypeAdapter, ValidationError
 
+from support_agent.cases.people import answers_of_people
 from support_agent.core.frozen import Frozen
 from support_agent.planner.choice import NONE_KEY, Vote
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, OutgoingKind, PlanRecord, ToolCallRecord
+from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord, ToolCallRecord
 from support_agent.store.store import Store
 
 SURE_GROWTH = 2.0
@@ -43,9 +44,13 @@ class Growth(Frozen):
 
 
 class Waiting(Frozen):
-    """How long customers waited for people, in hours; None: no person answered through the desk."""
+    """How long customers waited for people, in hours; None: no answer of a person is known.
+
+    `approved` are the mails whose proposed answer a person approved as it was.
+    """
 
     answered: int
+    approved: int
     open: int
     median_hours: float | None
     ninetieth_hours: float | None
@@ -129,18 +134,24 @@ def _shares(names: Iterable[str]) -> tuple[Share, ...]:
 
 
 def _waiting(store: Store, mails: Sequence[MailRecord]) -> Waiting:
-    """From the arrival of a case's first escalated mail to the first answer of a person."""
+    """From the arrival of a case's first escalated mail to the first answer of a person: own words, an approved
+    proposal, a document by its number, or a mail in the Sent folder.
+    """
     first: dict[CaseId, datetime] = {}
     for mail in mails:
         if mail.case_id is not None and mail.status is MailStatus.ESCALATED:
             first.setdefault(mail.case_id, mail.received_at)
-    replied: dict[CaseId, datetime] = {}
-    for row in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
-        if row.case_id in first and row.created_at >= first[row.case_id]:
-            replied.setdefault(row.case_id, row.created_at)
-    hours = sorted((at - first[case]).total_seconds() / 3_600 for case, at in replied.items())
+    answers = {case: answers_of_people(store, store.outbox.find(case_id=case)) for case in first}
+    known = {mail.id for mail in mails}
+    waited = (
+        min((one.at - first[case] for one in found if one.at >= first[case]), default=None)
+        for case, found in answers.items()
+    )
+    hours = sorted(wait.total_seconds() / 3_600 for wait in waited if wait is not None)
+    approved = {one.row.mail_id for found in answers.values() for one in found if one.is_approved}
     return Waiting(
         answered=len(hours),
+        approved=len(approved & known),
         open=len(first) - len(hours),
         median_hours=median(hours) if hours else None,
         ninetieth_hours=hours[min(len(hours) - 1, int(0.9 * len(hours)))] if hours else None,

@@ -150,7 +150,9 @@ class DryRun:
             mail_id = store.mails.record(raw, known_as(parse(raw)), cursor, now).id
             for change in self.modes:
                 if change.undone_at is None:
-                    store.modes.change(change.key, change.mode, change.by, change.who, change.why, change.changed_at)
+                    store.modes.change(
+                        **change.model_dump(exclude={"number", "changed_at", "undone_at"}), at=change.changed_at
+                    )
             if assumed is not None:
                 store.mails.save_sender(mail_id, *assumed)
             return self.run(file, store, mail_id, now)
@@ -293,10 +295,10 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
 
 def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     """The answer to a mail in the outbox; None: there is none."""
-    record = store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     if record is None:
         return None
-    rendered = RenderedAnswer.model_validate(record.rendered)
+    rendered = RenderedAnswer.model_validate(record.spans)
     return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 

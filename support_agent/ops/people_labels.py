@@ -1,8 +1,9 @@
 """Writes what people did as labelled mails, in the format of `eval mails` and `calibrate --mails`.
 
-Invariant: only what is exact is written: an approved answer by its calls, another document by its number, own words and
-nothing as a mail for a person. A mail of several questions is written only if its answer was approved. The folder is
-named by what it was made from, and nothing else is changed. Checked by tests/unit/ops/test_people_labels.py.
+Invariant: only what is exact is written: an approved answer by its calls, another document, field or canned question as
+that, own words and nothing as a mail for a person. A mail of several questions is written only if its answer was
+approved. The folder is named by what it was made from, and nothing else is changed. Checked by
+tests/unit/ops/test_people_labels.py.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from support_agent.core.frozen import Frozen
+from support_agent.core.levels import CUSTOMER
 from support_agent.errors import ConfigError
-from support_agent.ops.evals.mail_labels import LABELS, topic_of
+from support_agent.ops.evals.mail_labels import ASKED_BACK, ESCALATED, LABELS, topic_of
 from support_agent.planner.plan import call_text
 from support_agent.store.desk_records import Label, LabelOutcome
 from support_agent.store.records import PlanRecord, ToolCallStatus
@@ -64,16 +66,27 @@ def _row(store: Store, label: Label) -> dict[str, object] | None:
     if not expected:
         return None
     row: dict[str, object] = {"file": f"{label.mail_id}.eml", "level": mail.level, "expected": expected}
-    return {**row, "customer": mail.sender_address} if mail.level == 3 else row
+    return {**row, "customer": mail.sender_address} if mail.level == CUSTOMER else row
 
 
 def _expected(label: Label, plan: PlanRecord) -> Iterator[list[str]]:
     if label.outcome is LabelOutcome.SAME:
         done = [call_text(call.tool, call.args) for call in plan.calls if call.status is ToolCallStatus.DONE]
         yield from ([outcome] for outcome in done if topic_of(outcome) is not None)
-    elif _questions(plan) == 1:
-        kind, _, name = (label.choice or "").partition(":")
-        yield [f"send_document({name})"] if kind == "document" else ["escalate"]
+    elif _questions(plan) == 1 and (outcome := _outcome(label)) is not None:
+        yield [outcome]
+
+
+def _outcome(label: Label) -> str | None:
+    """What was right instead of the answer, as one outcome; None: a series or a record alone is not a whole call."""
+    if label.choice is None:
+        return ESCALATED if label.outcome in (LabelOutcome.OWN_WORDS, LabelOutcome.NOTHING) else None
+    kind, _, name = label.choice.partition(":")
+    return {
+        "document": f"send_document({name})",
+        "field": f"send_account_field({name})",
+        "question": ASKED_BACK,
+    }.get(kind)
 
 
 def _questions(plan: PlanRecord) -> int:

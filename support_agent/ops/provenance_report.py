@@ -172,9 +172,9 @@ def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
 
 def _rendered(record: RenderedMailRecord) -> tuple[Rendered, Rendered]:
     if record.kind.is_for_desk:
-        packet = RenderedPacket.model_validate(record.rendered)
+        packet = RenderedPacket.model_validate(record.spans)
         return packet.subject, packet.text
-    answer = RenderedAnswer.model_validate(record.rendered)
+    answer = RenderedAnswer.model_validate(record.spans)
     return answer.subject, answer.text
 
 

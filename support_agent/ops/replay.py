@@ -152,7 +152,7 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.outbox.rendered(row.mail_id, row.kind, row.number)
+    record = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("its sources are not stored")
     else:
@@ -185,7 +185,7 @@ def _composed(store: Store, record: RenderedMailRecord, rendered: RenderedMail) 
 def _disagreements(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
     """Differences between the stored parts, which the mail's bytes do not show."""
     headers = Headers.model_validate(record.header_inputs)
-    if not _are_same_spans(record.kind, rendered.rendered, record.rendered):
+    if not _are_same_spans(record.kind, rendered.spans, record.spans):
         yield "the stored spans, which `why` shows, are not those of the text"
     if row.recipient != headers.to:
         yield f"it was sent to {row.recipient}, but rendered for {headers.to}"

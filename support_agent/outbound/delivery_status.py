@@ -168,24 +168,33 @@ def entries(store: Store, now: datetime) -> list[Entry]:
 def apply_choice(store: Store, outbox_id: str, choice: Choice, now: datetime) -> ChoiceResult:
     """Apply a person's choice to a mail; the same choice twice changes nothing.
 
-    A retry also lifts the suppression of the mail's address.
+    A retry also lifts the suppression of the mail's address. An answer is approved through `workflow.approval`, which
+    checks what it says before.
 
     Raises:
         ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice.
     """
-    record = store.outbox.get(OutboxId(outbox_id))
-    if record is not None and choice is Choice.UNDO and record.kind is not OutgoingKind.ANSWER:
-        raise PermanentError(f"{outbox_id} is a {record.kind.value}: only answers are undone", code="outbox_kind")
-    if record is None:
-        raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
-    rule = RULES[choice]
-    if record.status in rule.refused:
-        raise PermanentError(f"{outbox_id} is {record.status}: {rule.refused[record.status]}", code="outbox_status")
-    by = DeliverySource.OPERATOR
+    record, rule, by = choosable(store, outbox_id, choice), RULES[choice], DeliverySource.OPERATOR
     if choice is Choice.RETRY:  # before the update: else a crash in between leaves a ready mail that fails at once
         store.suppressions.lift(record.recipient)
     is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {by}", now, rule.sources)
     return ChoiceResult(outbox_id=record.id, status=rule.after, is_new=is_new)
+
+
+def choosable(store: Store, outbox_id: str, choice: Choice) -> OutboxRecord:
+    """The mail that a choice is about, if its status allows the choice.
+
+    Raises:
+        ConfigError, PermanentError: as `apply_choice`.
+    """
+    record = store.outbox.get(OutboxId(outbox_id))
+    if record is None:
+        raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
+    if choice is Choice.UNDO and record.kind is not OutgoingKind.ANSWER:
+        raise PermanentError(f"{outbox_id} is a {record.kind.value}: only answers are undone", code="outbox_kind")
+    if why := RULES[choice].refused.get(record.status):
+        raise PermanentError(f"{outbox_id} is {record.status}: {why}", code="outbox_status")
+    return record
 
 
 class _Report(NamedTuple):

@@ -38,7 +38,7 @@ class Proposed(NamedTuple):
         return cls(outbox_id, digest_of(raw), f"Subject: {subject}\n\n{text}")
 
 
-class Offer(NamedTuple):
+class CommandScope(NamedTuple):
     """What a packet says of commands: the id of its row, the customer's mail, the company's version, the expiry."""
 
     packet_id: OutboxId
@@ -52,7 +52,7 @@ def packet_of(
     decision: Decision,
     answered: str | None,
     settings: Settings,
-    offer: Offer | None = None,
+    scope: CommandScope | None = None,
     proposed: Proposed | None = None,
     story: Story = NO_STORY,
 ) -> Packet:
@@ -60,7 +60,7 @@ def packet_of(
 
     Args:
         answered: The text that goes to the customer, if a part is answered.
-        offer: What its commands are about; None: it has none.
+        scope: What its commands are about; None: it has none.
         proposed: The answer that waits for a person, if there is one.
         story: The case before this mail, where a person needs it.
     """
@@ -82,8 +82,8 @@ def packet_of(
         answered_text=answered,
         proposed_text=proposed.text if proposed is not None else None,
         proposed_id=proposed.id if proposed is not None else None,
-        offered=_offered(mail, decision, settings.agent, offer, proposed) if offer is not None else (),
-        offered_until=offer.until if offer is not None else None,
+        offered=_offered(mail, decision, settings.agent, scope, proposed) if scope is not None else (),
+        offered_until=scope.until if scope is not None else None,
         story=story.entries,
         story_left_out=story.left_out or None,
         reply_address=settings.agent.address,
@@ -91,18 +91,19 @@ def packet_of(
 
 
 def _offered(
-    mail: RoutedMail, decision: Decision, agent: AgentSettings, offer: Offer, proposed: Proposed | None
+    mail: RoutedMail, decision: Decision, agent: AgentSettings, scope: CommandScope, proposed: Proposed | None
 ) -> tuple[Offered, ...]:
     """The commands of a packet; a notice about a staff mail is about a customer whose level is not at hand here."""
-    ticket = ticket_of(mail.route.case_id, offer, proposed.digest if proposed is not None else None)
+    ticket = ticket_of(mail.route.case_id, scope, proposed.digest if proposed is not None else None)
     may_answer = agent.may_answer(mail.sender.level) or mail.route.is_staff_reply
-    return offered(ticket, agent.secret, agent.address, decision.found or ANY_DOCUMENT, may_answer=may_answer)
+    found = decision.found or ANY_DOCUMENT
+    return tuple(offered(ticket, agent.secret, agent.address, found, may_answer=may_answer))
 
 
-def ticket_of(case_id: CaseId, offer: Offer, proposal: str | None) -> Ticket:
+def ticket_of(case_id: CaseId, scope: CommandScope, proposal: str | None) -> Ticket:
     """What the keys of a packet are bound to; `proposal` is the digest of the answer that waits, if there is one."""
-    subjects = Subjects(proposal=proposal, company=offer.company, mail=offer.mail_id)
-    return Ticket(case_id=case_id, packet_id=offer.packet_id, until=offer.until, subjects=subjects)
+    subjects = Subjects(proposal=proposal, company=scope.company, mail=scope.mail_id)
+    return Ticket(case_id=case_id, packet_id=scope.packet_id, until=scope.until, subjects=subjects)
 
 
 def _for_a_person(decision: Decision) -> frozenset[int]:

@@ -30,7 +30,7 @@ from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
-from support_agent.outbound.packing import Offer, Proposed, packet_of
+from support_agent.outbound.packing import CommandScope, Proposed, packet_of
 from support_agent.outbound.rendered_mail import (
     RenderedMail,
     acknowledgement_mail,
@@ -40,7 +40,7 @@ from support_agent.outbound.rendered_mail import (
 )
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
-from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, OutgoingMail, outbox_id_of
+from support_agent.store.records import MailId, OutboxRecord, OutgoingKind, OutgoingMail, outbox_id_of
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -62,11 +62,11 @@ class OutboundQueue:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_mail(final, self.templates, Verifier.of(self.company))
-        answer = self._outgoing(mail, letter, mail.sender.address)
+        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
+        answer = self._outgoing(mail, rendered, mail.sender.address)
         if hold_s := self.settings.autonomy.hold_s:
             answer = answer.model_copy(update={"due_at": answer.created_at + timedelta(seconds=hold_s)})
-        rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
+        rest = (self._packet(mail, decision, answered=rendered.text),) if decision.plan.is_partial else ()
         self.store.outbox.queue(*rest, answer)
 
     def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> None:
@@ -78,10 +78,10 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        letter = answer_mail(final, self.templates, Verifier.of(self.company))
-        answer = self._outgoing(mail, letter, mail.sender.address)
+        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
+        answer = self._outgoing(mail, rendered, mail.sender.address)
         answer = answer.model_copy(update={"is_proposed": True})
-        proposed = Proposed.of(answer.id, answer.raw, letter.subject, letter.text)
+        proposed = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text)
         packet = self._packet(mail, decision, proposed=proposed)
         self.store.outbox.queue(packet, answer, *(self._acknowledgement(mail) if is_acknowledged else ()))
 
@@ -94,7 +94,7 @@ class OutboundQueue:
         """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         for notice in notices:
-            rendered = self.store.outbox.rendered(mail.id, notice.kind, notice.number)
+            rendered = self.store.outbox.rendered_mail(mail.id, notice.kind, notice.number)
             if rendered is not None and rendered.payload["reason_code"] == decision.plan.reason:
                 return notice
         return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
@@ -122,9 +122,9 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        letter = answer_mail(final, self.templates, Verifier.of(self.company))
+        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
         is_threaded = to.level >= PROVEN
-        self.store.outbox.queue(self._outgoing(mail, letter, to.address, parent=parent, is_threaded=is_threaded))
+        self.store.outbox.queue(self._outgoing(mail, rendered, to.address, parent=parent, is_threaded=is_threaded))
 
     def reply(
         self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail, files: Sequence[StaffFile] = ()
@@ -148,8 +148,8 @@ class OutboundQueue:
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         parent_id = mail.route.customer_mail_id or mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
-        offer = Offer(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
-        packet = packet_of(mail, decision, answered, self.settings, offer, proposed or self._waiting(parent_id), story)
+        scope = CommandScope(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
+        packet = packet_of(mail, decision, answered, self.settings, scope, proposed or self._proposed(parent_id), story)
         templates = self.templates
         try:
             rendered = packet_mail(packet, templates, kind)
@@ -166,14 +166,13 @@ class OutboundQueue:
         is_staff = assignee is not None and assignee in staff_addresses(self.settings)
         return assignee if assignee is not None and is_staff else self.settings.desk.address
 
-    def _waiting(self, mail_id: MailId) -> Proposed | None:
-        """The answer to a mail that waits for a person; None: there is none."""
-        for row in self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED):
-            letter = self.store.outbox.rendered(row.mail_id, row.kind, row.number)
-            if letter is not None:
-                rendered = RenderedAnswer.model_validate(letter.rendered)
-                return Proposed.of(row.id, row.raw, rendered.subject.text, rendered.text.text)
-        return None
+    def _proposed(self, mail_id: MailId) -> Proposed | None:
+        """The answer to a mail that waits for a person, as a packet shows it; None: there is none."""
+        if (found := self.store.outbox.proposed(mail_id)) is None:
+            return None
+        row, record = found
+        rendered = RenderedAnswer.model_validate(record.spans)
+        return Proposed.of(row.id, row.raw, rendered.subject.text, rendered.text.text)
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
@@ -208,7 +207,7 @@ class OutboundQueue:
         Args:
             templates: The templates that rendered it; the company's by default.
             parent: The mail that it answers in the thread; `mail` by default.
-            number: Counts the letters of this kind for `mail`, from 1.
+            number: Counts the mails of this kind for `mail`, from 1.
             is_threaded: Whether it names the ids of the parent; by default only for a proven sender of `mail`.
         """
         templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
@@ -232,7 +231,7 @@ class OutboundQueue:
             number=number,
             payload=rendered.payload,
             templates_version=templates.version,
-            rendered=rendered.rendered,
+            spans=rendered.spans,
             header_inputs=headers.model_dump(mode="json"),
             message_id=headers.message_id,
             envelope_from=verp if self.settings.smtp.verp else agent.address,

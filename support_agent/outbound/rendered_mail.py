@@ -64,11 +64,11 @@ class Headers(Head):
 
 
 class RenderedMail(Frozen):
-    """One mail without its headers: `payload` is its content as data, `rendered` the spans with their sources."""
+    """One mail without its headers: `payload` is its content as data, `spans` its text with the sources."""
 
     kind: OutgoingKind
     payload: dict[str, JsonValue]
-    rendered: dict[str, JsonValue]
+    spans: dict[str, JsonValue]
     subject: str
     text: str
     html: str = ""
@@ -168,7 +168,7 @@ def _gated(
     return RenderedMail(
         kind=kind,
         payload=made_from.model_dump(mode="json"),
-        rendered=rendered.model_dump(mode="json"),
+        spans=rendered.model_dump(mode="json"),
         subject=rendered.subject.text,
         text=rendered.text.text,
         html=rendered.html.text if isinstance(rendered, RenderedAnswer) else "",
@@ -183,7 +183,7 @@ def reply_mail(parent_subject: str, words: str, files: Sequence[StaffFile] = ())
     return RenderedMail(
         kind=OutgoingKind.PERSON_REPLY,
         payload=payload,
-        rendered={},
+        spans={},
         subject=reply_subject(parent_subject),
         text=words,
     )

@@ -1,7 +1,7 @@
 """The story of a case for a person: what the customer wrote and was sent before the mail that a packet is about.
 
-Invariant: only what the customer has written or was sent is in it, nothing that staff wrote to each other or to us.
-Checked by tests/journey/test_intentions.py.
+Invariant: only what the customer has written or was sent is in it, nothing that staff wrote to each other or to us,
+and no answer that did not leave. Checked by tests/journey/test_intentions.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from support_agent.cases.route import RoutedMail, staff_addresses
 from support_agent.config.settings import Settings
 from support_agent.mail.machines.screening import Verdict
 from support_agent.mail.message import parse
-from support_agent.store.records import MailRecord, MailTimeline, OutgoingKind, RenderedMailRecord
+from support_agent.store.records import MailRecord, MailTimeline, OutboxStatus, OutgoingKind, RenderedMailRecord
 from support_agent.store.store import Store
 
 MAX_ENTRIES = 40
@@ -23,6 +23,7 @@ MAX_CHARACTERS = 4_000
 """Of one mail; a longer one is cut, with a mark."""
 CUT = "[...]"
 NOT_READ = frozenset({Verdict.FILE, Verdict.DROP})
+FAILED = OutboxStatus.FAILED
 
 
 class Story(NamedTuple):
@@ -54,8 +55,9 @@ def _written(mail: MailRecord, store: Store, settings: Settings) -> Iterator[Sto
 
 
 def _sent(entry: MailTimeline) -> Iterator[StoryEntry]:
+    unsent = {(row.kind, row.number) for row in entry.outbox if row.status.is_unsent or row.status is FAILED}
     for mail in entry.rendered_mails:
-        if (found := _of_mail(mail)) is not None:
+        if (mail.kind, mail.number) not in unsent and (found := _of_mail(mail)) is not None:
             yield StoryEntry(who=found[0], at=mail.created_at, text=_cut(found[1]))
 
 
@@ -64,7 +66,7 @@ def _of_mail(
 ) -> tuple[Literal["answer", "acknowledgement", "person_reply"], str] | None:
     match mail.kind:
         case OutgoingKind.ANSWER:
-            return "answer", RenderedAnswer.model_validate(mail.rendered).text.text
+            return "answer", RenderedAnswer.model_validate(mail.spans).text.text
         case OutgoingKind.ACKNOWLEDGEMENT:
             return "acknowledgement", ""
         case OutgoingKind.PERSON_REPLY:

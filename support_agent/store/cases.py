@@ -26,13 +26,11 @@ from support_agent.store.records import (
     MailId,
     MailRecord,
     MailTimeline,
-    OutgoingKind,
     Timeline,
 )
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 
-FOR_DESK = tuple(kind for kind in OutgoingKind if kind.is_for_desk)
 CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
 
@@ -127,11 +125,10 @@ class Cases:
             return _existing(session, CaseId(case_id))
 
     def reopen(self, case_id: CaseId) -> CaseRecord:
-        """Reopen a closed case, for the person who had it if one had; another case stays as it is."""
+        """Reopen a closed case, for whoever had it before it was closed; another case stays as it is."""
         with self.database.write() as session:
-            packets = select(OutboxRow.id).where(col(OutboxRow.case_id) == case_id, col(OutboxRow.kind).in_(FOR_DESK))
-            had_person = session.exec(packets.limit(1)).first() is not None
-            state = CaseState.WITH_PERSON if had_person else CaseState.OPEN
+            closed = [change for change in _changes(session, case_id) if change.after is CaseState.CLOSED]
+            state = closed[-1].before if closed else CaseState.WITH_PERSON
             is_closed = (col(CaseRow.id) == case_id, col(CaseRow.state) == CaseState.CLOSED)
             affected(session, update(CaseRow).where(*is_closed).values(state=state))
             return _existing(session, case_id)

@@ -28,7 +28,8 @@ class ModeSource(StrEnum):
 class ModeChange(Record):
     """One change of an item's mode; `number` counts the changes of a key from 1.
 
-    The last change of a key that is not undone is valid. `why` is one sentence.
+    A change that is not undone is valid. `why` is one sentence. `mail_id` is the mail whose answer a person corrected;
+    `mode` is the one that a correction led to then, and it counts as one step (`cases.earning.mode_after`).
     """
 
     key: ItemKey
@@ -39,6 +40,7 @@ class ModeChange(Record):
     why: str
     changed_at: Instant
     undone_at: Instant | None = None
+    mail_id: MailId | None = None
 
 
 class LabelOutcome(StrEnum):

@@ -54,6 +54,10 @@ class Labels:
         with self.database.read() as session:
             return tuple(_labels(session, mail_id))
 
+    def valid_of(self, mail_id: MailId) -> Label | None:
+        """Return the valid label of a mail; None: it has none."""
+        return next((label for label in reversed(self.of(mail_id)) if label.undone_at is None), None)
+
     def valid(self) -> tuple[Label, ...]:
         """Return the valid label of each mail, the oldest first."""
         with self.database.read() as session:

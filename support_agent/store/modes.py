@@ -17,6 +17,7 @@ from support_agent.core.modes import Mode
 from support_agent.errors import TransientError
 from support_agent.store.database import Database
 from support_agent.store.desk_records import ModeChange, ModeSource
+from support_agent.store.records import MailId
 from support_agent.store.rows import affected, equal, insert_if_new
 from support_agent.store.tables import ModeChangeRow
 
@@ -27,9 +28,13 @@ class Modes:
 
     database: Database
 
-    def change(self, key: str, mode: Mode, by: ModeSource, who: str, why: str, at: datetime) -> ModeChange:
+    def change(
+        self, key: str, mode: Mode, by: ModeSource, who: str, why: str, at: datetime, mail_id: MailId | None = None
+    ) -> ModeChange:
         """Add a change of an item's mode; the same mode from the same source again changes nothing.
 
+        Args:
+            mail_id: The mail whose answer a person corrected.
         Returns:
             The valid change of the key.
         Raises:
@@ -38,9 +43,12 @@ class Modes:
         with self.database.write() as session:
             history = _changes(session, key)
             valid = next((change for change in reversed(history) if change.undone_at is None), None)
-            if valid is not None and (valid.mode, valid.by) == (mode, by):
+            if valid is not None and (valid.mode, valid.by, valid.mail_id) == (mode, by, mail_id):
                 return valid
-            made = ModeChange(key=key, number=len(history) + 1, mode=mode, by=by, who=who, why=why, changed_at=at)
+            number = len(history) + 1
+            made = ModeChange(
+                key=key, number=number, mode=mode, by=by, who=who, why=why, changed_at=at, mail_id=mail_id
+            )
             if not insert_if_new(session, ModeChangeRow(**made.model_dump())):
                 raise TransientError(f"the mode of {key} is being changed by another process", code="number_taken")
             return made
@@ -56,6 +64,12 @@ class Modes:
             )
             affected(session, row.values(undone_at=at))
             return valid[-1]
+
+    def undo_of_mail(self, mail_id: MailId, at: datetime) -> None:
+        """Undo the valid changes that corrections of a mail's answer made, wherever they stand among the others."""
+        made = (col(ModeChangeRow.mail_id) == mail_id, col(ModeChangeRow.undone_at).is_(None))
+        with self.database.write() as session:
+            affected(session, update(ModeChangeRow).where(*made).values(undone_at=at))
 
     def history(self, key: str | None = None) -> tuple[ModeChange, ...]:
         """Return the changes of one key, or of all, undone ones too; the oldest of each key first."""

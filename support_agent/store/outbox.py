@@ -78,7 +78,7 @@ class Outbox:
                 raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
             return queued
 
-    def rendered(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
+    def rendered_mail(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
         """Return the rendered mail that an outbox row was composed from."""
         with self.database.read() as session:
             row = session.get(RenderedMailRow, (mail_id, kind.value, number))
@@ -107,6 +107,14 @@ class Outbox:
         )
         with self.database.read() as session:
             return records(session, *conditions)
+
+    def proposed(self, mail_id: MailId) -> tuple[OutboxRecord, RenderedMailRecord] | None:
+        """Return the answer to a mail that waits for a person, with its rendered mail; None: there is none."""
+        for row in self.find(status=OutboxStatus.PROPOSED, mail_id=mail_id, kind=OutgoingKind.ANSWER):
+            rendered = self.rendered_mail(row.mail_id, row.kind, row.number)
+            if rendered is not None:
+                return row, rendered
+        return None
 
     def ready(
         self, now: datetime, limit: int, after: Due | None = None, kinds: Collection[OutgoingKind] = tuple(OutgoingKind)

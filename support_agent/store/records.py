@@ -210,7 +210,7 @@ class PlanRecord(Record):
 class RenderedMailRecord(Record):
     """One composed mail as data, from which its bytes can be rebuilt and explained.
 
-    `payload` is the rendered value (a FinalAnswer, an acknowledgement, a packet), `rendered` the subject, text and
+    `payload` is the rendered value (a FinalAnswer, an acknowledgement, a packet), `spans` the subject, text and
     HTML as spans with their sources, `header_inputs` the inputs of the headers.
     """
 
@@ -219,7 +219,7 @@ class RenderedMailRecord(Record):
     number: Annotated[int, Field(ge=1)] = 1
     payload: JsonObject
     templates_version: str
-    rendered: JsonObject
+    spans: JsonObject
     header_inputs: JsonObject
     created_at: Instant
 
@@ -256,7 +256,7 @@ class OutgoingMail(_Mail):
     due_at: Instant | None = None
     payload: JsonObject
     templates_version: str
-    rendered: JsonObject
+    spans: JsonObject
     header_inputs: JsonObject
 
 

@@ -160,7 +160,7 @@ class RenderedMailRow(Row, table=True):
     number: int = Field(default=1, primary_key=True, sa_column_kwargs=NUMBER)
     payload: Any = Field(sa_type=JSON)
     templates_version: str = Field(sa_type=StoredText)
-    rendered: Any = Field(sa_type=JSON)
+    spans: Any = Field(sa_type=JSON)
     header_inputs: Any = Field(sa_type=JSON)
     created_at: datetime = Field(sa_type=UtcDateTime)
 
@@ -288,3 +288,4 @@ class ModeChangeRow(Row, table=True):
     why: str = Field(sa_type=StoredText)
     changed_at: datetime = Field(sa_type=UtcDateTime)
     undone_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    mail_id: str | None = Field(default=None, sa_type=StoredText)

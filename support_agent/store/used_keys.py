@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import or_
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from support_agent.store.database import Database
 from support_agent.store.desk_records import UsedKey
@@ -29,6 +29,15 @@ class UsedKeys:
         with self.database.write() as session:
             if insert_if_new(session, UsedKeyRow(**key.model_dump())):
                 return None
-            query = select(UsedKeyRow).where(or_(col(UsedKeyRow.key) == key.key, col(UsedKeyRow.slot) == key.slot))
-            others = [UsedKey.model_validate(row) for row in session.exec(query)]
-        return next((other for other in others if other.mail_id != key.mail_id), None)
+            return _earlier(session, key)
+
+    def earlier(self, key: UsedKey) -> UsedKey | None:
+        """The earlier use that forbids this one; nothing is used."""
+        with self.database.read() as session:
+            return _earlier(session, key)
+
+
+def _earlier(session: Session, key: UsedKey) -> UsedKey | None:
+    query = select(UsedKeyRow).where(or_(col(UsedKeyRow.key) == key.key, col(UsedKeyRow.slot) == key.slot))
+    others = [UsedKey.model_validate(row) for row in session.exec(query)]
+    return next((other for other in others if other.mail_id != key.mail_id), None)

@@ -15,10 +15,8 @@ from typing import NamedTuple, assert_never
 
 import structlog
 
-from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import Packet
-from support_agent.answer.verification import Verifier
-from support_agent.cases.commands import Command, Given, Ticket, digest_of
+from support_agent.cases.commands import Command, Given, Ticket, digest_of, is_meant_as_command
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
@@ -26,7 +24,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
 from support_agent.errors import PermanentError
-from support_agent.outbound.packing import Offer, ticket_of
+from support_agent.outbound.packing import CommandScope, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.rendered_mail import own_words, unfit
 from support_agent.outbound.staff_files import files_of
@@ -40,6 +38,7 @@ from support_agent.store.records import (
     OutgoingKind,
 )
 from support_agent.store.store import Store
+from support_agent.workflow.approval import Approval, Approver
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.labelling import Labelling
 
@@ -80,12 +79,14 @@ class DeskCommands:
                 document cannot be sent.
         """
         fitting = self._fitting(mail, given)
+        key = self._key(mail, given, fitting)
+        _refuse_used(self.store.used_keys.earlier(key))
         act = self._act(mail, fitting, given)
-        self._use_key(mail, given, fitting)
+        _refuse_used(self.store.used_keys.use(key))
         log.info("desk_command", command=given.command.value, case_id=mail.route.case_id, mail_id=mail.id)
         act()
 
-    def _act(self, mail: RoutedMail, fitting: Fitting, given: Given) -> Callable[[], None]:
+    def _act(self, mail: RoutedMail, fitting: Fitting, given: Given) -> Callable[[], object]:
         """What the command does, once its key is used; what forbids it is found before.
 
         Raises:
@@ -97,7 +98,7 @@ class DeskCommands:
             case Command.DOCUMENT:
                 return self._send_document(mail, fitting, given.number or 0)
             case Command.OWN_WORDS:
-                return self._pass_on(mail, fitting, given.words)
+                return self.pass_on(mail, fitting.row, fitting.customer_mail, given.words)
             case Command.CLOSE | Command.SPAM:
                 return lambda: self._close(mail, fitting, given.command)
             case Command.GIVE_BACK:
@@ -107,16 +108,47 @@ class DeskCommands:
             case never:
                 assert_never(never)
 
-    def answered(self, customer_mail_id: MailId, words: str, mail: RoutedMail) -> None:
-        """A person answers a customer's mail in these words: what waits is judged by them, and withdrawn."""
-        self.labelling.wrote(customer_mail_id, words, mail.sender.address, LabelSource.REPLY)
-        self.withdraw(customer_mail_id, mail, "answered in own words")
+    def pass_on(
+        self, mail: RoutedMail, packet: OutboxRecord | None, customer_mail: ReceivedMail | None, text: str
+    ) -> Callable[[], object]:
+        """What passes a staff member's own words and files on to the customer; what forbids it is found before.
+
+        What waits is judged by the words, and withdrawn.
+
+        Args:
+            packet: The one that is answered.
+            text: The words, perhaps with a quotation of the packet below.
+        Raises:
+            PermanentError: this is not for the customer; the message says why.
+        """
+        rendered = self.routing.threads.packet_as_sent(packet) if packet is not None else None
+        if rendered is None:
+            raise _refused("the packet that it answers is gone")
+        words = own_words(text, rendered)
+        if why := unfit(words, rendered):
+            raise _refused(why)
+        if is_meant_as_command(words):
+            todo = "copy the whole line out of the packet"
+            raise _refused(f"it reads like a command, and its line is not complete: {todo}")
+        author = customer_mail.message.from_ if customer_mail is not None else None
+        if customer_mail is None or author is None:
+            raise _refused("the mail that it answers has no address of a customer")
+        files = files_of(mail.message, mail.raw, (customer_mail.message.raw_sha256,), self.settings.desk)
+        if why := files.why_not or why_unwritable(author.addr):
+            raise _refused(why)
+
+        def pass_on() -> None:
+            self.labelling.wrote(customer_mail.id, words, mail.sender.address, LabelSource.REPLY)
+            self.withdraw(customer_mail.id, mail, "answered in own words")
+            self.queue.reply(mail, words, author.addr, customer_mail, files.files)
+
+        return pass_on
 
     def withdraw(self, customer_mail_id: MailId, mail: RoutedMail, why: str) -> None:
         """Cancel the answer to a customer's mail that waits for a person: a person has dealt with the mail."""
         answers = self.store.outbox.find(mail_id=customer_mail_id, kind=OutgoingKind.ANSWER, status=PROPOSED)
         for answer in answers:
-            self._move(answer.id, CANCELLED, mail, why)
+            self._cancel(answer.id, mail, why)
 
     # Keys
 
@@ -144,61 +176,41 @@ class DeskCommands:
 
     def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
         """What the keys of a packet are bound to now; None: it has none."""
-        letter = self.store.outbox.rendered(row.mail_id, row.kind, row.number)
-        packet = Packet.model_validate(letter.payload) if letter is not None else None
+        record = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
+        packet = Packet.model_validate(record.payload) if record is not None else None
         if packet is None or packet.offered_until is None or row.case_id is None:
             return None
         customer_mail = self.routing.received(self.routing.threads.customer_mail_of(row))
         proposed = self.store.outbox.get(OutboxId(packet.proposed_id)) if packet.proposed_id else None
-        offer = Offer(row.id, customer_mail.id, self.company.version, packet.offered_until)
-        ticket = ticket_of(row.case_id, offer, digest_of(proposed.raw) if proposed is not None else None)
+        scope = CommandScope(row.id, customer_mail.id, self.company.version, packet.offered_until)
+        ticket = ticket_of(row.case_id, scope, digest_of(proposed.raw) if proposed is not None else None)
         return Fitting(row, packet, customer_mail), ticket
 
-    def _use_key(self, mail: RoutedMail, given: Given, fitting: Fitting) -> None:
-        """Use the key, and for an answer the only one that commands send to this mail.
-
-        Raises:
-            PermanentError: another mail used it before (code `command_refused`).
-        """
+    def _key(self, mail: RoutedMail, given: Given, fitting: Fitting) -> UsedKey:
+        """The key as this mail uses it, and for an answer the only one that commands send to the customer's mail."""
         slot = f"{fitting.customer_mail.id}:answer" if given.command in ANSWERING else given.key
-        earlier = self.store.used_keys.use(
-            UsedKey(
-                key=given.key,
-                slot=slot,
-                command=given.command.value,
-                case_id=mail.route.case_id,
-                mail_id=mail.id,
-                who=mail.sender.address,
-                used_at=self.now(),
-            )
+        return UsedKey(
+            key=given.key,
+            slot=slot,
+            command=given.command.value,
+            case_id=mail.route.case_id,
+            mail_id=mail.id,
+            who=mail.sender.address,
+            used_at=self.now(),
         )
-        if earlier is not None:
-            when = f"{earlier.used_at:%Y-%m-%d %H:%M} UTC"
-            raise _refused(f"{earlier.who} used {earlier.command!r} already, at {when}")
 
     # What is done
 
-    def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], None]:
+    def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], object]:
         """Let the proposed answer leave as it was shown, if what it says is still the company's."""
         outbox_id = OutboxId(fitting.packet.proposed_id or "")
-        letter = self.store.outbox.rendered(fitting.customer_mail.id, OutgoingKind.ANSWER)
-        row = self.store.outbox.get(outbox_id)
-        if letter is None or row is None:
-            raise _refused("the answer is not stored any more")
-        final = FinalAnswer.model_validate(letter.payload)
-        locale = self.queue.templates.locale_for(final.locale)
-        if wrong := next(Verifier.of(self.company).mismatches(final, locale), None):
-            raise _refused(f"{wrong}: the company's files have changed since")
+        autonomy, templates = self.labelling.autonomy, self.queue.templates
+        approval = Approval(self.store, self.settings, self.company, templates, autonomy, self.now)
+        who, how = mail.sender.address, LabelSource.COMMAND
+        approver = Approver(DeliverySource.STAFF, who, f"approved by {who}, {_says(mail)}", how)
+        return approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
 
-        def approve() -> None:
-            self.labelling.did(fitting.customer_mail.id, LabelOutcome.SAME, mail.sender.address)
-            self._move(outbox_id, OutboxStatus.READY, mail, "approved", digest_of(row.raw))
-            if final.n_remaining == 0:
-                self._order(mail, Order.GIVE_BACK, "approved")
-
-        return approve
-
-    def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], None]:
+    def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], object]:
         """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""
         customer_mail, proposed_id = fitting.customer_mail, OutboxId(fitting.packet.proposed_id or "")
         sender = self.routing.senders.of(customer_mail)
@@ -214,26 +226,10 @@ class DeskCommands:
         def send() -> None:
             self.labelling.sent_document(customer_mail.id, number, mail.sender.address)
             if proposed is not None and proposed.status is PROPOSED:
-                self._move(proposed_id, CANCELLED, mail, f"document {number} instead")
+                self._cancel(proposed_id, mail, f"document {number} instead")
             self.queue.chosen(mail, final, sender, customer_mail)
 
         return send
-
-    def _pass_on(self, mail: RoutedMail, fitting: Fitting, text: str) -> Callable[[], None]:
-        """Pass on the text of the mail as a person's own words."""
-        author, rendered = fitting.customer_mail.message.from_, self.routing.threads.rendered(fitting.row)
-        if author is None or rendered is None:
-            raise _refused("the customer's mail has no address" if author is None else "its packet is gone")
-        words = own_words(text, rendered)
-        files = files_of(mail.message, mail.raw, (), self.settings.desk)
-        if why := unfit(words, rendered) or why_unwritable(author.addr) or files.why_not:
-            raise _refused(why)
-
-        def pass_on() -> None:
-            self.answered(fitting.customer_mail.id, words, mail)
-            self.queue.reply(mail, words, author.addr, fitting.customer_mail, files.files)
-
-        return pass_on
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
         self.labelling.did(fitting.customer_mail.id, LabelOutcome.NOTHING, mail.sender.address)
@@ -244,15 +240,24 @@ class DeskCommands:
         handling = Handling(self.store, self.settings)
         handling.order(mail.route.case_id, order, mail.sender.address, self.now(), why, to)
 
-    def _move(
-        self, outbox_id: OutboxId, after: OutboxStatus, mail: RoutedMail, why: str, digest: str | None = None
-    ) -> None:
-        """Change the status of a proposal, once for this mail; the outbox says who ordered it."""
-        said = f"says mail {mail.id}"
-        if any(update.detail.endswith(said) for update in self.store.deliveries.of(outbox_id)):
-            return  # before the process died
-        detail = f"{why} by {mail.sender.address}, {said}"
-        self.store.deliveries.update(outbox_id, after, DeliverySource.STAFF, detail, self.now(), (PROPOSED,), digest)
+    def _cancel(self, outbox_id: OutboxId, mail: RoutedMail, why: str) -> None:
+        """Cancel a proposal, once for this mail; the outbox says who ordered it."""
+        if not self._is_moved(outbox_id, mail):
+            detail, by = f"{why} by {mail.sender.address}, {_says(mail)}", DeliverySource.STAFF
+            self.store.deliveries.update(outbox_id, CANCELLED, by, detail, self.now(), (PROPOSED,))
+
+    def _is_moved(self, outbox_id: OutboxId, mail: RoutedMail) -> bool:
+        """Whether this mail has changed the status of a proposal already, before the process died."""
+        return any(update.detail.endswith(_says(mail)) for update in self.store.deliveries.of(outbox_id))
+
+
+def _says(mail: RoutedMail) -> str:
+    return f"says mail {mail.id}"
+
+
+def _refuse_used(earlier: UsedKey | None) -> None:
+    if earlier is not None:
+        raise _refused(f"{earlier.who} used {earlier.command!r} already, at {earlier.used_at:%Y-%m-%d %H:%M} UTC")
 
 
 def _refused(why: str) -> PermanentError:

@@ -1,7 +1,8 @@
 """Keeps what people did with the answers that waited for them, as labels.
 
-Invariant: only an answer that still waits is judged by what a person sends instead; call this before the answer is
-moved, so that a process that dies in between loses no label. Checked by tests/journey/test_labels.py.
+Invariant: only an answer that still waits is judged by what a person sends instead, and where none waits a label that
+a mail has is never replaced. Call this before the answer is moved, so that a process that dies in between loses no
+label. Checked by tests/journey/test_labels.py.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.item_kinds import keys_of
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.autonomy import Autonomy
 from support_agent.company.company import Company
 from support_agent.desk.judging import Done, sent_document, wrote
-from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
-from support_agent.store.records import MailId, OutboxStatus, OutgoingKind
+from support_agent.store.desk_records import LabelOutcome, LabelSource
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
 
@@ -39,7 +39,7 @@ class Labelling:
     now: Callable[[], datetime]
 
     def did(self, mail_id: MailId, outcome: LabelOutcome, who: str) -> None:
-        """A person approved the answer to a mail, or decided that nothing is sent."""
+        """A person decided that nothing is sent."""
         self._keep(mail_id, Done(outcome), who, LabelSource.COMMAND)
 
     def sent_document(self, mail_id: MailId, number: int, who: str) -> None:
@@ -55,24 +55,14 @@ class Labelling:
 
     def _keep(self, mail_id: MailId, done: Done, who: str, how: LabelSource) -> None:
         waiting = self._waiting(mail_id)
-        keys = keys_of(waiting.final) if waiting is not None else ()
-        label = Label.model_validate(
-            {
-                "mail_id": mail_id,
-                "outcome": done.outcome,
-                "choice": done.choice,
-                "keys": keys,
-                "who": who,
-                "how": how,
-                "made_at": self.now(),
-            }
-        )
-        self.autonomy.learn(label)
+        if waiting is None and self.store.labels.valid_of(mail_id) is not None:
+            return  # what waited is judged already, by another command or before the process died
+        final = waiting.final if waiting is not None else None
+        self.autonomy.judge(mail_id, final, done.outcome, done.choice, who, how, self.now())
 
     def _waiting(self, mail_id: MailId) -> Waiting | None:
         """The answer to a mail that waits for a person."""
-        waiting = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED)
-        letter = self.store.outbox.rendered(mail_id, OutgoingKind.ANSWER) if waiting else None
-        if letter is None:
+        if (found := self.store.outbox.proposed(mail_id)) is None:
             return None
-        return Waiting(FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered))
+        _, record = found
+        return Waiting(FinalAnswer.model_validate(record.payload), RenderedAnswer.model_validate(record.spans))

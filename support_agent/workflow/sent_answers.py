@@ -7,7 +7,7 @@ tests/integration/outbound/test_sent_answers.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from support_agent.mail.keys import is_own_message_id
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SENT_USE
 from support_agent.store.desk_records import LabelSource
-from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.workflow.labelling import Labelling
 
@@ -30,8 +30,16 @@ log = structlog.get_logger(__name__)
 BREAK = timedelta(minutes=2)
 """Pause between two rounds."""
 MOST = 100
-"""Answers that are looked for in a round, the newest first."""
+"""Answers that are looked for in a round, the newest first; the next round goes on with older ones."""
 NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+Place = tuple[datetime, OutboxId]
+
+
+def _place(row: OutboxRecord) -> Place:
+    """Its place in the order of the outbox."""
+    return row.created_at, row.id
 
 
 class SentMails(Protocol):
@@ -54,11 +62,13 @@ class SentAnswers:
     open_mailbox: Callable[[], AbstractContextManager[SentMails]]
     now: Callable[[], datetime]
     _not_before: datetime = field(default=NEVER, init=False)
+    _last: Place | None = field(default=None, init=False)
+    """The answer that was looked for last."""
 
     def look_after(self) -> None:
-        """Look for each answer that waits, and withdraw those whose mail a person has answered."""
+        """Look for answers that wait, and withdraw those whose mail a person has answered."""
         now = self.now()
-        waiting = self.store.outbox.find(status=OutboxStatus.PROPOSED)[-MOST:]
+        waiting = self._next(self.store.outbox.find(status=OutboxStatus.PROPOSED))
         if not waiting or now < self._not_before:
             return
         self._not_before = now + BREAK
@@ -67,8 +77,15 @@ class SentAnswers:
                 folder = self.settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
                 for proposed in waiting if folder is not None else ():
                     self._look(mailbox, str(folder), proposed)
+                    self._last = _place(proposed)
         except SupportAgentError as error:
             log.warning("sent_answers_failed", code=error.code, error=str(error))
+
+    def _next(self, waiting: Sequence[OutboxRecord]) -> list[OutboxRecord]:
+        """The answers to look for in this round: those older than the last one, then the newest."""
+        last, newest_first = self._last, sorted(waiting, key=_place, reverse=True)
+        begin = next((at for at, row in enumerate(newest_first) if last is not None and _place(row) < last), 0)
+        return [*newest_first[begin:], *newest_first[:begin]][:MOST]
 
     def _look(self, mailbox: SentMails, folder: str, proposed: OutboxRecord) -> None:
         mail = self.store.mails.get(proposed.mail_id)

@@ -14,23 +14,22 @@ from enum import StrEnum
 
 import structlog
 
-from support_agent.answer.sources import RenderedPacket
 from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
-from support_agent.cases.commands import Given, given_in, is_meant_as_command
+from support_agent.cases.commands import Given, given_in
 from support_agent.cases.copies import COPY_RULE, Copies
 from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
-from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
+from support_agent.cases.route import ReceivedMail, Route, RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.core.modes import Mode
-from support_agent.errors import SupportAgentError, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
     AUTO_REPLY_RULE,
@@ -47,9 +46,7 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.rendered_mail import own_words, unfit
 from support_agent.outbound.sender import OutboxSender
-from support_agent.outbound.staff_files import Chosen, files_of
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
@@ -232,21 +229,15 @@ class Stages:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
         if (given := given_in(mail.message)) is not None:
             return self._carry_out(mail, given)
-        customer_mail_id = mail.route.customer_mail_id
-        parent = None if customer_mail_id is None else self.parse(customer_mail_id)
-        answered = self.routing.threads.packet_named_by(mail.message)
-        packet = self.routing.threads.rendered(answered) if answered is not None else None
-        words = own_words(mail.message.visible_text, packet) if packet is not None else ""
-        why = self._why_not_passed_on(mail, answered, packet, words)
-        quoted = () if parent is None else (parent.message.raw_sha256,)
-        files = files_of(mail.message, mail.raw, quoted, self.settings.desk) if not why else Chosen(())
-        why = why or files.why_not
-        if parent is None or parent.message.from_ is None:
-            return self._refuse_reply(mail, why or "the mail that it answers has no address of a customer")
-        if why := why or why_unwritable(parent.message.from_.addr):
+        packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
+        customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
+        if why := self._why_no_reply(mail, packet):
             return self._refuse_reply(mail, why)
-        self.desk.answered(parent.id, words, mail)
-        self.queue.reply(mail, words, parent.message.from_.addr, parent, files.files)
+        try:
+            pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
+        except PermanentError as error:
+            return self._refuse_reply(mail, str(error))
+        pass_on()
 
     def _carry_out(self, mail: RoutedMail, given: Given) -> None:
         """Carry out a command of the desk, or tell the desk why not."""
@@ -280,7 +271,9 @@ class Stages:
 
         The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
-        records = (self.store.outbox.rendered(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE))
+        records = (
+            self.store.outbox.rendered_mail(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE)
+        )
         payload = next((record.payload for record in records if record is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
         self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
@@ -335,21 +328,14 @@ class Stages:
     def _is_answered(self, mail_id: MailId) -> bool:
         return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))
 
-    def _why_not_passed_on(
-        self, mail: RoutedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str
-    ) -> str:
-        """Why a staff member's words are not for the customer, or ""."""
+    def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None) -> str:
+        """Why a staff member's mail is no reply to a customer, or ""."""
         recorded = self.store.mails.get(mail.id)
-        if packet is None or answered is None:
-            return "the packet that it answers is gone"
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"
-        if not self.routing.threads.is_direct_answer(mail.message, answered):
+        if packet is not None and not self.routing.threads.is_direct_answer(mail.message, packet):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
-        if why := unfit(words, packet):
-            return why
-        todo = "copy the whole line out of the packet"
-        return f"it reads like a command, and its line is not complete: {todo}" if is_meant_as_command(words) else ""
+        return ""
 
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:
         """Log a probable mail loop (S9, S11); the day's first mail of our own may be a copy that somebody sent us."""

@@ -32,7 +32,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.open(f"sqlite:///{copy}", packaged("migrations")) as store:
         store.upgrade()
         first = store.outbox.find(kind=OutgoingKind.ANSWER)[0]
-        record = store.outbox.rendered(first.mail_id, OutgoingKind.ANSWER)
+        record = store.outbox.rendered_mail(first.mail_id, OutgoingKind.ANSWER)
         assert record is not None
         files = store.versions.templates(record.templates_version)
     assert files is not None

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from support_agent.config.settings import CompanySettings
 from support_agent.core.modes import Mode
+from support_agent.engine.steps import Steps
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, replay
-from support_agent.store.records import CaseState, MailStatus, OutboxStatus
+from support_agent.store.desk_records import LabelOutcome
+from support_agent.store.records import CaseId, CaseState, MailStatus, OutboxStatus
 from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
-from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, twice, write
+from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, office_in, once, twice, write
 from tests.fakes_worker import FakeMailbox, Shift
-from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
+from tests.journey.test_staff_files import with_file
+from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, opened, state, text_of
+
+
+class Traces(NamedTuple):
+    """All that a command leaves: in the store, and what was sent to whom."""
+
+    told: str
+    labels: Sequence[object]
+    outbox: Sequence[object]
+    updates: Sequence[object]
+    changes: Sequence[object]
+    given: Sequence[str]
 
 
 def to_customer(office: Office, address: str = JAMES) -> list[bytes]:
@@ -81,6 +99,25 @@ def test_own_words_are_passed_on_and_the_proposal_is_withdrawn(office: Office) -
     assert status_of(office, given.answer) == "cancelled"
 
 
+@pytest.mark.parametrize("words", ["close", "approve"])
+def test_own_words_that_read_like_a_command_stay_here(office: Office, words: str) -> None:
+    """As in a plain reply. Failure: the order to us reached the customer."""
+    given = proposed_in(office)
+    mail_id = order(given.office, given.lines["own words"], words)
+    assert "it reads like a command" in told(office, mail_id)
+    assert (len(to_customer(office)), status_of(office, given.answer)) == (1, "proposed")
+
+
+def test_own_words_may_carry_the_customers_mail_along(office: Office) -> None:
+    """As in a plain reply: what the packet enclosed is not sent back, whatever a mail program calls it."""
+    given = proposed_in(office)
+    raw = write("We will call you.", subject=given.lines["own words"], sender=DESK, number=50)
+    enclosed = office.store.mails.raw(given.mail_id)
+    mail_id, _ = given.office.handle(with_file(raw, "forwarded.eml", enclosed, "message/rfc822"))
+    assert told(office, mail_id) == ""
+    assert list(opened(office.sent(mail_id)[PERSON_REPLY]).iter_attachments()) == []
+
+
 def test_a_plain_reply_withdraws_the_proposal_as_well(office: Office) -> None:
     """Otherwise somebody could approve it afterwards, and the customer would have two answers."""
     given = proposed_in(office)
@@ -89,6 +126,19 @@ def test_a_plain_reply_withdraws_the_proposal_as_well(office: Office) -> None:
     assert status_of(office, given.answer) == "cancelled"
     mail_id = order(given.office, given.lines["approve"])
     assert "is cancelled" in told(office, mail_id)
+    (label,) = office.store.labels.of(given.mail_id)
+    assert label.outcome is LabelOutcome.OWN_WORDS
+
+
+def test_an_approval_that_is_refused_leaves_the_other_commands(office: Office) -> None:
+    """Failure: it used up the one answer that commands may send to the mail."""
+    given = proposed_in(office)
+    packet = office.sent(given.mail_id)[PACKET].message_id
+    given.office.handle(write("We look into it.", sender=DESK, in_reply_to=packet, number=8))
+    order(given.office, given.lines["approve"])
+    mail_id = order(given.office, given.lines["document 1"].replace("document 1", "document 2"), number=51)
+    assert (told(office, mail_id), len(to_customer(office))) == ("", 3)
+    assert "document no. 2" in text_of(office.sent(mail_id)[ANSWER])
 
 
 @pytest.mark.parametrize("command", ["close", "spam"])
@@ -131,17 +181,35 @@ def test_what_the_company_does_not_say_any_more_is_not_approved(office: Office) 
     assert "has changed since" in told(office, mail_id)
 
 
-@pytest.mark.parametrize("command", ["approve", "document 1", "own words", "close", "give back", "spam"])
-def test_a_command_that_runs_twice_does_no_more(office: Office, command: str) -> None:
-    """A process that dies between its work and the record."""
-    given = proposed_in(office)
-    line = given.lines[command]
-    mail_id, _ = given.office.handle(write("Words.", subject=line, sender=DESK, number=60), twice())
-    for _ in range(2):
-        Shift(given.office, FakeMailbox([])).work()
-    assert told(office, mail_id) == ""
-    assert len(to_customer(office)) <= 2
-    assert len(office.store.deliveries.of(given.answer.id)) <= 1
+def traces(folder: Path, company: CompanySettings, empty_store: Path, command: str, steps: Steps) -> Traces:
+    """What a command leaves in an office of its own."""
+    folder.mkdir()
+    with office_in(folder, company, empty_store) as office:
+        given = proposed_in(office)
+        mail_id, _ = given.office.handle(write("Words.", subject=given.lines[command], sender=DESK, number=60), steps)
+        for _ in range(2):
+            Shift(given.office, FakeMailbox([])).work()
+        rows = office.store.outbox.find()
+        return Traces(
+            told=told(office, mail_id),
+            labels=[(label.outcome, label.choice, label.keys) for label in office.store.labels.of(given.mail_id)],
+            outbox=sorted((row.id, row.status, row.recipient) for row in rows),
+            updates=[(one.before, one.after, one.detail) for row in rows for one in office.store.deliveries.of(row.id)],
+            changes=[
+                (one.before, one.after, one.why) for one in office.store.cases.changes(CaseId(str(rows[0].case_id)))
+            ],
+            given=sorted(recipient for recipient, _ in office.transport.given),
+        )
+
+
+@pytest.mark.parametrize("command", ["approve", "document 1", "own words", "close", "give back", "spam", "claim"])
+def test_a_command_that_runs_twice_does_no_more(
+    tmp_path: Path, company_settings: CompanySettings, empty_store: Path, command: str
+) -> None:
+    """A process that dies between its work and the record leaves what a single run leaves."""
+    single = traces(tmp_path / "once", company_settings, empty_store, command, once())
+    assert single.told == ""
+    assert traces(tmp_path / "twice", company_settings, empty_store, command, twice()) == single
 
 
 def test_a_refused_command_is_told_with_lines_that_work(office: Office) -> None:
@@ -156,9 +224,18 @@ def test_a_refused_command_is_told_with_lines_that_work(office: Office) -> None:
 
 
 def test_a_document_that_this_sender_may_not_get_is_refused(office: Office) -> None:
-    """A person's order does not widen what a machine may send: level 1 gets nothing of its own mail back."""
+    """A person's order does not widen what a machine may send: an unproven sender gets nothing automatic.
+
+    The packet has no such line, but the notice of a refused command does not know the customer's level.
+    """
     asked, _ = office.handle(write(HUMAN, sender=STRANGER, proof=None))
-    assert "document 1" not in lines_of(office.sent(asked)[PACKET])
+    lines = lines_of(office.sent(asked)[PACKET])
+    assert "document 1" not in lines
+    refused = order(office, f"{lines['close'][:-1]}{'A' if lines['close'][-1] != 'A' else 'B'}")
+    line = lines_of(office.sent(refused)[FAILURE])["document 1"]
+    mail_id = order(office, line, number=51)
+    assert "a sender of level 0 gets no automatic mail" in told(office, mail_id)
+    assert to_customer(office, STRANGER) == []
 
 
 @pytest.mark.parametrize(("first", "second"), [("approve", "document 1"), ("document 1", "approve")])

@@ -50,7 +50,7 @@ def bodies(office: Office, mail_id: MailId) -> tuple[str, str]:
 
 
 def item_of(office: Office, mail_id: MailId) -> DocumentItem:
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     (answer,) = FinalAnswer.model_validate(record.payload).answers
     (item,) = answer.items
@@ -108,7 +108,7 @@ def test_every_version_is_stored_and_replays_to_the_same_bytes(office: Office) -
 def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> None:
     """Those that were stored before documents had one say none, in no template."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     old = final.model_dump(mode="json")
@@ -141,7 +141,7 @@ def test_show_and_why_say_the_language(office: Office) -> None:
 def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None) -> None:
     """It is the folder's, which nothing else may say."""
     mail_id = answered(office, "refund?", CAMILLE)
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     forged = item_of(office, mail_id).model_copy(update={"language": language})
@@ -154,7 +154,7 @@ def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None)
 def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
     """Whoever gets a text that they cannot read is told why."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     files = office.decider.templates.as_files()
     for name in ("de/document.txt.j2", "de/document.html.j2"):

@@ -8,9 +8,9 @@ import pytest
 
 from support_agent.core.modes import Mode
 from support_agent.errors import PermanentError
-from support_agent.ops.autonomy_report import judge_choice
-from support_agent.outbound.delivery_status import Choice, apply_choice
+from support_agent.outbound.delivery_status import Choice
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus
+from support_agent.workflow.approval import choose
 from tests.fakes_journey import DESK, JAMES, Clock, Office, with_autonomy, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ANSWER, FAILURE, PACKET, REFUND, TWO, one, reason_told, state, text_of
@@ -37,9 +37,7 @@ def work(office: Office) -> list[str]:
 
 def undo(office: Office, outbox_id: str) -> None:
     """`support-agent outbox undo`."""
-    now = office.clock()
-    judge_choice(office.store, office.settings, outbox_id, "undo", now)
-    apply_choice(office.store, outbox_id, Choice.UNDO, now)
+    choose(office.store, office.settings, outbox_id, Choice.UNDO, office.clock)
 
 
 def test_an_answer_leaves_when_its_time_has_come_and_not_before(holding: Office) -> None:

@@ -10,11 +10,13 @@ from support_agent.cases.intention_vote import COURTESY, IntentionVote
 from support_agent.cases.intentions import Intent
 from support_agent.cli.case_printing import timeline as printed
 from support_agent.config.intentions import IntentionSettings
+from support_agent.core.modes import Mode
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import plan_again
 from support_agent.pipeline import handle
 from support_agent.store.records import CaseState, MailId, MailStatus
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, twice, with_agent, write
+from tests.fakes_desk import order, proposed_in, status_of
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, twice, with_agent, with_autonomy, write
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -24,6 +26,7 @@ from tests.unit.seen import (
     PACKET,
     PERSON_REPLY,
     REFUND,
+    TWO,
     one,
     reason_told,
     state,
@@ -189,6 +192,53 @@ def test_a_person_gets_a_complaint_or_a_reminder_with_the_whole_story(desk: Offi
     assert story.index("[customer]") < story.index("| can I get a refund?") < story.index("[answer]")
     assert "Dokument Nr. 1" in story[story.index("[answer]") :]
     assert state(desk, mail_id) is CaseState.WITH_PERSON
+
+
+def test_a_proposal_that_did_not_leave_is_not_in_the_story(office: Office) -> None:
+    """Failure: the desk read as `[answer]` what the customer never got."""
+    given = proposed_in(talking(office), Mode.SHADOW)
+    sent = given.office.sent(given.mail_id)
+    given.office.handle(write("We look at it.", sender=DESK, in_reply_to=sent[PACKET].message_id, number=2))
+    assert status_of(office, given.answer) == "cancelled"
+    complaint = reply(NOT_HELPED, sent[ACKNOWLEDGEMENT].message_id, sender=JAMES)
+    mail_id, _ = given.office.handle(complaint)
+    packet = text_of(given.office.sent(mail_id)[PACKET])
+    story = packet[packet.index("THE CASE SO FAR") :]
+    assert ("[answer]" in story, "[person_reply]" in story) == (False, True)
+
+
+@pytest.mark.parametrize("text", [THANKS, SOLVED])
+@pytest.mark.parametrize("command", ["approve", "document 1"])
+def test_thanks_for_what_a_person_approved_or_chose_close_the_case_and_tell_nobody(
+    office: Office, text: str, command: str
+) -> None:
+    """Failure: only own words counted as the desk's answer."""
+    given = proposed_in(talking(office))
+    order(given.office, given.lines[command])
+    acknowledgement = given.office.sent(given.mail_id)[ACKNOWLEDGEMENT].message_id
+    mail_id, outcome = given.office.handle(reply(text, acknowledgement, sender=JAMES, number=61))
+    assert (outcome, given.office.sent(mail_id)) == ("filed", {})
+    assert state(office, given.mail_id) is CaseState.CLOSED
+
+
+def test_thanks_for_a_part_that_was_approved_leave_the_rest_with_the_person(office: Office) -> None:
+    given = proposed_in(talking(office), text=TWO)
+    order(given.office, given.lines["approve"])
+    assert status_of(office, given.answer) == "sent"
+    acknowledgement = given.office.sent(given.mail_id)[ACKNOWLEDGEMENT].message_id
+    given.office.handle(reply(THANKS, acknowledgement, sender=JAMES, number=61))
+    assert state(office, given.mail_id) is CaseState.WITH_PERSON
+
+
+def test_a_question_after_an_approved_answer_and_thanks_is_answered(office: Office) -> None:
+    """Rule: a closed case opens again for whoever had it, and the machine had it."""
+    given = proposed_in(talking(office))
+    order(given.office, given.lines["approve"])
+    acknowledgement = given.office.sent(given.mail_id)[ACKNOWLEDGEMENT].message_id
+    given.office.handle(reply(THANKS, acknowledgement, sender=JAMES, number=61))
+    office = with_autonomy(given.office, start=Mode.AUTO)
+    mail_id, outcome = office.handle(reply(CANCEL, acknowledgement, sender=JAMES, number=62))
+    assert (outcome, one(office, mail_id).case_id) == ("answered", given.answer.case_id)
 
 
 def test_any_news_in_a_case_with_a_person_reminds_the_desk_in_that_case(desk: Office) -> None:

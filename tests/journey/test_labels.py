@@ -6,12 +6,13 @@ import pytest
 
 from support_agent.cases.autonomy import Autonomy
 from support_agent.core.modes import Mode
+from support_agent.ops.autonomy_report import label_by_hand, titles_of, unlabel
 from support_agent.ops.explain import timeline
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeSource
 from support_agent.store.records import MailId
 from tests.fakes_desk import Proposed, order, proposed_in
 from tests.fakes_journey import CUSTOMERS, DESK, JAMES, Office, twice, with_autonomy, write
-from tests.unit.seen import ANSWER, PACKET, SEATS, one
+from tests.unit.seen import ANSWER, PACKET, REFUND, SEATS, one
 
 SAME, OTHER, OWN, NOTHING = LabelOutcome
 EASY = {"least_judged": 2, "approve_from": 0.1, "auto_from": 0.2, "judged": 10}
@@ -107,6 +108,29 @@ def test_a_label_that_runs_twice_is_one(office: Office) -> None:
     assert [change.mode for change in office.store.modes.history()] == [Mode.SHADOW]
 
 
+def test_a_label_of_what_waited_is_not_replaced_when_nothing_waits(office: Office) -> None:
+    """Failure: an approved answer became a mail for a person, because the case was closed afterwards."""
+    given = proposed_in(office)
+    order(given.office, given.lines["approve"])
+    order(given.office, given.lines["close"], number=51)
+    label = label_of(office, given.mail_id)
+    assert (label.outcome, label.keys) == (SAME, ("document:1",))
+
+
+def test_a_document_whose_order_runs_again_after_the_move_is_the_same_label(office: Office) -> None:
+    """The process died after the proposal was cancelled: nothing waits any more."""
+    given = proposed_in(office)
+    given.office.handle(write("", subject=given.lines["document 1"], sender=DESK, number=60), twice())
+    assert label_of(office, given.mail_id).outcome is SAME
+
+
+def test_own_words_stay_own_words_when_a_late_approval_is_refused(office: Office) -> None:
+    given = proposed_in(office)
+    replied(given, "We will call you.")
+    order(given.office, given.lines["approve"])
+    assert label_of(office, given.mail_id).outcome is OWN
+
+
 def approved(office: Office, count: int, skip: int = 0) -> None:
     """Answers that people approved, each for another customer, without the first ones."""
     for number, sender in list(enumerate(CUSTOMERS))[skip : skip + count]:
@@ -160,7 +184,55 @@ def test_where_nothing_is_earned_by_itself_a_correction_still_lowers(office: Off
     office = with_autonomy(office, start=Mode.SHADOW, is_earned=False, **EASY)
     approved(office, 3)
     assert mode_of(office)[0] is Mode.SHADOW
-    assert office.stages.autonomy.standings(("document:1",))[0].verdict.mode is Mode.APPROVE
+    assert office.stages.autonomy.standings(("document:1",))[0].earned.mode is Mode.APPROVE
+
+
+def judged(office: Office, mail_id: MailId, done: str) -> None:
+    """`support-agent autonomy judge`, or `unjudge`."""
+    case_id, titles = str(one(office, mail_id).case_id), titles_of(office.decider.company)
+    if done == "unjudge":
+        unlabel(office.store, office.settings, case_id, office.clock())
+    else:
+        label_by_hand(office.store, office.settings, titles, case_id, done, office.clock())
+
+
+def answered(office: Office, sender: str) -> MailId:
+    return office.handle(write(REFUND, sender=sender))[0]
+
+
+def test_a_correction_that_was_undone_can_be_made_again(office: Office) -> None:
+    """Failure: the undone one still counted as made."""
+    mail_id = answered(office, JAMES)
+    seen = []
+    for done in ("own-words", "unjudge", "own-words"):
+        judged(office, mail_id, done)
+        seen.append(mode_of(office)[0])
+    assert seen == [Mode.APPROVE, Mode.AUTO, Mode.APPROVE]
+
+
+def test_each_correction_gives_back_its_own_step(office: Office) -> None:
+    """Two mails lowered the item twice; the first one was a slip."""
+    first, second = (answered(office, sender) for sender in CUSTOMERS[:2])
+    judged(office, first, "own-words")
+    judged(office, second, "nothing")
+    assert mode_of(office)[0] is Mode.SHADOW
+    judged(office, first, "unjudge")
+    assert mode_of(office)[0] is Mode.APPROVE
+    judged(office, first, "own-words")
+    assert mode_of(office)[0] is Mode.SHADOW
+    for mail_id in (first, second):
+        judged(office, mail_id, "unjudge")
+    assert mode_of(office)[0] is Mode.AUTO
+
+
+def test_a_mode_is_given_back_only_when_no_correction_of_the_mail_is_left(office: Office) -> None:
+    """The second judgement only names what was right; undone, the first one still says that the answer was wrong."""
+    mail_id = answered(office, JAMES)
+    seen = []
+    for done in ("own-words", "document:5", "unjudge", "unjudge"):
+        judged(office, mail_id, done)
+        seen.append(mode_of(office)[0])
+    assert seen == [Mode.APPROVE, Mode.APPROVE, Mode.APPROVE, Mode.AUTO]
 
 
 def test_an_undone_label_gives_back_what_it_lowered(office: Office) -> None:

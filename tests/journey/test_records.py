@@ -67,7 +67,7 @@ def test_an_answer_with_a_record_is_replayed_to_the_same_bytes_and_planned_to_th
 
 def test_a_stored_answer_with_a_record_is_read_again_as_it_was(office: Office) -> None:
     mail_id, _ = office.handle(write("Amount and status of invoice HF-2025-0030?", sender=SOPHIE))
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     assert [item.kind for answer in final.answers for item in answer.items] == ["record", "record"]
@@ -114,7 +114,7 @@ def test_what_is_one_character_off_an_own_record_is_asked_back_whoever_has_it(
     bodies = []
     for number in (*beside, f"{own[:-1]}X"):
         mail_id, _ = office.handle(write(ASKED.format(number), sender=JAMES))
-        record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+        record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
         if record is None:  # the same canned question is not asked again
             assert set(office.sent(mail_id)) == {OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT}
             continue
@@ -129,8 +129,8 @@ def test_a_stranger_who_names_a_record_gets_what_he_gets_for_any_number(office: 
         raw = write(ASKED.format(number), sender="someone@elsewhere.example", proof=proof, number=place)
         mail_id, _ = office.handle(raw)
         assert OutgoingKind.ANSWER not in office.sent(mail_id)
-        record = office.store.outbox.rendered(mail_id, OutgoingKind.ACKNOWLEDGEMENT)
-        bodies.add(str(record.rendered) if record is not None else "")
+        record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ACKNOWLEDGEMENT)
+        bodies.add(str(record.spans) if record is not None else "")
     assert len(bodies) == 1
 
 
@@ -139,6 +139,6 @@ def test_a_person_is_told_which_number_stopped_the_answer(office: Office) -> Non
     plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert plan.reason == "unknown_record"
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.PACKET)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.PACKET)
     assert record is not None
     assert record.payload["why"] == "the mail names HF-2025-0030, which is none of the customer's own records"

@@ -55,7 +55,7 @@ def test_s12_answer_of_a_version_that_kept_no_tables_is_not_sent_again(office: O
                 "UPDATE rendered_mails SET payload = REPLACE(payload, '\"keeps_form\": true', '\"keeps_form\": false')"
             )
         )
-    answer = office.store.outbox.rendered(first, ANSWER)
+    answer = office.store.outbox.rendered_mail(first, ANSWER)
     assert answer is not None
     assert '"keeps_form": false' in json.dumps(answer.payload)
     second, _ = office.handle(write(REFUND, number=2))

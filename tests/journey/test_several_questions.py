@@ -56,7 +56,7 @@ def test_the_answer_is_rendered_and_planned_again_to_the_same(office: Office) ->
 @pytest.mark.parametrize("words", ["I need the number of our seats, please.", "I need the seats list and a chair."])
 def test_one_thing_is_answered_alone(office: Office, words: str) -> None:
     mail_id, _ = office.handle(write(words, sender=ANNA))
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     assert [item.kind for answer in final.answers for item in answer.items] == ["account_field"]

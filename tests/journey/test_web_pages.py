@@ -90,7 +90,7 @@ def test_what_was_stored_before_there_were_pages_is_read_and_made_again(office: 
     without = found(says(1, 3), reason="not_an_answer")
     office = with_room(office, ScriptedRooms({"refund": without}))
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    plan, record = office.store.plans.get(mail_id), office.store.outbox.rendered(mail_id, PACKET)
+    plan, record = office.store.plans.get(mail_id), office.store.outbox.rendered_mail(mail_id, PACKET)
     assert plan is not None
     assert record is not None
     assert isinstance(plan.trace, dict)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -19,21 +18,12 @@ from support_agent.company.documents import Document
 from support_agent.desk.human_feedback import Recognised
 from support_agent.models.embedding.port import Vectors
 from support_agent.ops.backtest.meaning import Meaning, sentences_of
+from support_agent.store.desk_records import LabelOutcome
 
 NEARLY = 0.04
 """Cosine below that of the best document's sentence within which another document says the same."""
 LEAST_PART = 1 / 3
 """Of the sentences that speak for documents, a document needs this part."""
-
-
-class Label(StrEnum):
-    """What a person's answer shows about the documents that the agent would send."""
-
-    SAME = "same"
-    OTHER_CHOICE = "other choice"
-    OWN_WORDS = "own words"
-    NOTHING = "nothing"
-    """There is no answer, or the agent would send no document: values of an account change."""
 
 
 class Judge:
@@ -75,10 +65,13 @@ class Judge:
         return tuple(number for number, count in parts.most_common() if count >= LEAST_PART * speaking)
 
 
-def label_of(sent: Collection[int], answered_with: Collection[int], *, is_answered: bool) -> Label:
-    """What an answer that is made of some documents shows about others that the agent would send."""
+def label_of(sent: Collection[int], answered_with: Collection[int], *, is_answered: bool) -> LabelOutcome:
+    """What an answer that is made of some documents shows about others that the agent would send.
+
+    `nothing`: there is no answer, or the agent would send no document, as values of an account change.
+    """
     if not sent or not is_answered:
-        return Label.NOTHING
+        return LabelOutcome.NOTHING
     if not answered_with:
-        return Label.OWN_WORDS
-    return Label.SAME if set(sent) <= set(answered_with) else Label.OTHER_CHOICE
+        return LabelOutcome.OWN_WORDS
+    return LabelOutcome.SAME if set(sent) <= set(answered_with) else LabelOutcome.OTHER_CHOICE

@@ -14,13 +14,14 @@ from statistics import median
 
 from support_agent.config.backtest import PROVEN_BY_MAIL, BacktestSettings
 from support_agent.core.frozen import Frozen
+from support_agent.core.modes import document_key
 from support_agent.ops.backtest import documents
 from support_agent.ops.backtest.clusters import Cluster, clusters_of
 from support_agent.ops.backtest.contradictions import Contradiction, together
-from support_agent.ops.backtest.judging import Label
 from support_agent.ops.backtest.results import PastResult
 from support_agent.ops.backtest.running import Bench, Past
 from support_agent.ops.evals.measures import bounds
+from support_agent.store.desk_records import LabelOutcome
 from support_agent.tools.ending import Reason
 
 THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -177,13 +178,13 @@ def report_of(past: Past, bench: Bench, made_at: datetime) -> Report:
     )
 
 
-def _precision(labelled: Iterable[tuple[PastResult, Label]]) -> Precision:
+def _precision(labelled: Iterable[tuple[PastResult, LabelOutcome]]) -> Precision:
     labels = Counter(label for _, label in labelled)
     return Precision(
         sent=labels.total(),
-        same=labels[Label.SAME],
-        other=labels[Label.OTHER_CHOICE],
-        own_words=labels[Label.OWN_WORDS],
+        same=labels[LabelOutcome.SAME],
+        other=labels[LabelOutcome.OTHER_CHOICE],
+        own_words=labels[LabelOutcome.OWN_WORDS],
     )
 
 
@@ -197,7 +198,7 @@ def _at_thresholds(results: Sequence[PastResult], asked: int) -> tuple[AtThresho
 
 def _topics(asked: Sequence[PastResult], bench: Bench) -> Iterable[Topic]:
     """Each topic that is sent, or would be with a lower threshold, the most frequent first."""
-    titles = {f"document:{one.number}": one.head.title for one in bench.company.documents}
+    titles = {document_key(one.number): one.head.title for one in bench.company.documents}
     keys = Counter(choice.topic for one in asked for choice in one.sent_at(0.0))
     for key, _ in keys.most_common():
         own = [_only(one, key) for one in asked if any(choice.topic == key for choice in one.choices)]

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Literal
 
 from support_agent.core.frozen import Frozen
+from support_agent.core.modes import document_of
 from support_agent.ops.backtest.contradictions import Contradiction
-from support_agent.ops.backtest.judging import Label, label_of
+from support_agent.ops.backtest.judging import label_of
 from support_agent.ops.dry_run import DryRunAnswer, Outcome
+from support_agent.store.desk_records import LabelOutcome
 
 ChoiceStatus = Literal["sent", "unsure", "stopped"]
-DOCUMENT = "document:"
 
 
 class PastChoice(Frozen):
@@ -29,7 +30,7 @@ class PastChoice(Frozen):
     @property
     def document(self) -> int | None:
         """The number of the document; None for an account value."""
-        return int(self.topic.removeprefix(DOCUMENT)) if self.topic.startswith(DOCUMENT) else None
+        return document_of(self.topic)
 
 
 class PastResult(Frozen):
@@ -65,7 +66,7 @@ class PastResult(Frozen):
         """
         return tuple(one for one in self.choices if one.status != "stopped" and one.confidence >= threshold)
 
-    def label_at(self, threshold: float) -> Label:
+    def label_at(self, threshold: float) -> LabelOutcome:
         """What the person's answer shows about the documents among `sent_at`."""
         documents = {one.document for one in self.sent_at(threshold) if one.document is not None}
         return label_of(documents, self.answered_with, is_answered=self.is_answered)

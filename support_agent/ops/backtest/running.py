@@ -38,8 +38,21 @@ from support_agent.planner.plan_run import TOPIC_KINDS
 STATUS: Mapping[Status, ChoiceStatus] = {"done": "sent", "below_threshold": "unsure"}
 KEPT_CHARACTERS = 800
 """Of a question and of a person's answer, in the journal and the report."""
-DECIDING = ("agent", "desk", "planner", "model", "embedding", "screening", "grading", "evidence", "facts", "backtest")
-"""The sections of the configuration that change results."""
+DECIDING = (
+    "agent",
+    "desk",
+    "autonomy",
+    "planner",
+    "model",
+    "embedding",
+    "screening",
+    "grading",
+    "evidence",
+    "facts",
+    "search",
+    "backtest",
+)
+"""The sections of the configuration that change results; `intentions` is about replies, and first mails are tried."""
 
 
 class Step(NamedTuple):

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.ops.backtest.judging import Label
 from support_agent.ops.backtest.results import PastResult
+from support_agent.store.desk_records import LabelOutcome
 
 THRESHOLDS: Mapping[str, str] = {
     "answer": "planner.threshold_answer",
@@ -30,7 +30,7 @@ class Outcome(Frozen):
     reason: str | None
     topics: tuple[str, ...]
     text: str
-    label: Label
+    label: LabelOutcome
 
 
 class Changed(Frozen):

@@ -102,7 +102,7 @@ def rendered(
         number=number,
         payload={"company": "Harborfile", "answers": [{"items": []}]},
         templates_version="t1",
-        rendered={"subject": [{"text": subject, "source": "template"}]},
+        spans={"subject": [{"text": subject, "source": "template"}]},
         header_inputs={"to": ANNA, "date": "2025-03-01T12:00:00Z"},
         created_at=NOON,
     )
@@ -130,7 +130,7 @@ def outgoing(
         created_at=at,
         payload=made_from.payload,
         templates_version=made_from.templates_version,
-        rendered=made_from.rendered,
+        spans=made_from.spans,
         header_inputs=made_from.header_inputs,
     )
 

@@ -146,13 +146,26 @@ def test_a_closed_case_is_opened_again_for_the_machine(store: Store) -> None:
 
 
 def test_a_closed_case_that_a_person_had_is_opened_again_for_a_person(store: Store) -> None:
-    """Rule: closing is no way back to automation; the desk had a packet about it."""
+    """Rule: closing is no way back to automation."""
     mail_id = record(store)
     store.cases.open(case(), mail_id)
     store.outbox.queue(outgoing(mail_id, OutgoingKind.PACKET, CASE))
     store.cases.escalate(CASE)
     close(store)
     assert store.cases.reopen(CASE).state is CaseState.WITH_PERSON
+
+
+def test_a_closed_case_that_a_person_had_given_back_is_opened_again_for_the_machine(store: Store) -> None:
+    """Failure: the old packet in its outbox gave it to a person again. The last close counts."""
+    mail_id = record(store)
+    store.cases.open(case(), mail_id)
+    store.outbox.queue(outgoing(mail_id, OutgoingKind.PACKET, CASE))
+    store.cases.escalate(CASE)
+    close(store)
+    store.cases.reopen(CASE)
+    store.cases.change(CASE, CaseState.OPEN, None, "ada", "approved", NOON)
+    close(store)
+    assert [store.cases.reopen(CASE).state for _ in range(2)] == [CaseState.OPEN, CaseState.OPEN]
 
 
 def test_closing_an_unknown_case_is_an_error(store: Store) -> None:

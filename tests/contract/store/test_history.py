@@ -59,7 +59,9 @@ def test_older_mails_go_along_with_what_was_queued_and_known_by_then(store: Stor
     ended(store, first, MailStatus.ANSWERED)
     copy_history(store.database, empty.database, mail_id, NOON + 2 * DAY, NOON - DAY)
     assert [row.kind for row in empty.outbox.find(mail_id=first)] == [OutgoingKind.ANSWER]
-    assert empty.outbox.rendered(first, OutgoingKind.ANSWER) == store.outbox.rendered(first, OutgoingKind.ANSWER)
+    assert empty.outbox.rendered_mail(first, OutgoingKind.ANSWER) == store.outbox.rendered_mail(
+        first, OutgoingKind.ANSWER
+    )
     assert empty.plans.memory_before(mail_id) == "known of the case"
     assert not empty.mails.follows_open(mail_id)
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from support_agent.core.modes import Mode
 from support_agent.store.desk_records import ModeChange, ModeSource
 from support_agent.store.store import Store
-from tests.contract.store.examples import MINUTE, NOON
+from tests.contract.store.examples import MINUTE, NOON, record
 
 KEY = "document:3"
 BY_HAND, EARNED, CORRECTED = ModeSource
@@ -41,6 +41,21 @@ def test_an_undone_change_gives_way_to_the_one_before_it(store: Store) -> None:
     assert (store.modes.valid(), store.modes.undo(KEY, NOON)) == ({}, None)
     assert [kept.undone_at for kept in store.modes.history(KEY)] == [NOON + MINUTE] * 2
     assert change(store, Mode.AUTO).number == 3
+
+
+def test_a_correction_of_a_mail_is_undone_wherever_it_stands(store: Store) -> None:
+    """Those of other mails, and what people set, stay."""
+    mails = [record(store, number) for number in (1, 2)]
+    first, second, third = (
+        store.modes.change(KEY, Mode.SHADOW, CORRECTED, "ada", "wrong", NOON, mail_id=mail_id)
+        for mail_id in (*mails, mails[0])
+    )
+    by_hand = change(store, Mode.AUTO)
+    store.modes.undo_of_mail(mails[0], NOON + MINUTE)
+    store.modes.undo_of_mail(mails[0], NOON + 2 * MINUTE)
+    assert store.modes.valid() == {KEY: (second, by_hand)}
+    undone = {"undone_at": NOON + MINUTE}
+    assert store.modes.history()[::2] == (first.model_copy(update=undone), third.model_copy(update=undone))
 
 
 def test_each_item_has_changes_of_its_own(store: Store) -> None:

@@ -75,7 +75,7 @@ def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
     again = store.outbox.queue(outgoing(row.mail_id, body=b"other", subject="other"))
     assert again == (row,)
     assert only(store) == row
-    assert store.outbox.rendered(row.mail_id, row.kind) == rendered(row.mail_id)
+    assert store.outbox.rendered_mail(row.mail_id, row.kind) == rendered(row.mail_id)
 
 
 def test_mails_are_queued_all_or_none(store: Store) -> None:
@@ -87,7 +87,7 @@ def test_mails_are_queued_all_or_none(store: Store) -> None:
     with pytest.raises(PermanentError, match="Message-ID"):
         store.outbox.queue(packet, answer)
     assert store.outbox.find(mail_id=mail_id) == ()
-    assert store.outbox.rendered(mail_id, OutgoingKind.PACKET) is None
+    assert store.outbox.rendered_mail(mail_id, OutgoingKind.PACKET) is None
 
 
 def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -> None:
@@ -308,7 +308,7 @@ def test_notices_of_one_mail_are_mails_of_their_own(store: Store) -> None:
         store.outbox.queue(outgoing(mail_id, kind, number=number, subject=subject))
     assert [row.id for row in store.outbox.find()] == [f"{mail_id}-failure", f"{mail_id}-failure-2"]
     for number in (1, 2):
-        assert store.outbox.rendered(mail_id, kind, number) == rendered(mail_id, kind, f"notice {number}", number)
+        assert store.outbox.rendered_mail(mail_id, kind, number) == rendered(mail_id, kind, f"notice {number}", number)
 
 
 @pytest.mark.parametrize("after", [OutboxStatus.READY, OutboxStatus.SENT])

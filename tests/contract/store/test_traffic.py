@@ -38,7 +38,7 @@ def answers(
     return store.traffic.answers(case_id, address, level, since=since, but_for=but_for)
 
 
-def test_letters_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> None:
+def test_mails_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> None:
     """Rule: the kinds asked for, in this case; a step that runs again does not count what it made."""
     mail_id, other = answered(store), MailId("other")
     assert store.traffic.for_case(ANSWERS, CASE, but_for=other) == 1
@@ -57,7 +57,7 @@ BOUNDS: list[tuple[str, Level, datetime, int]] = [
 
 
 @pytest.mark.parametrize(("address", "level", "since", "count"), BOUNDS)
-def test_letters_and_answers_of_a_sender_are_told_by_address_level_and_time(
+def test_mails_and_answers_of_a_sender_are_told_by_address_level_and_time(
     store: Store, address: str, level: Level, since: datetime, count: int
 ) -> None:
     """Rule: what less proven mails caused does not count for a proven one, nor a mail's own mail for itself."""

@@ -27,6 +27,14 @@ def test_a_key_works_once(store: Store) -> None:
     assert store.used_keys.use(used("K1", SECOND)) == used("K1")
 
 
+def test_asking_for_an_earlier_use_uses_nothing(store: Store) -> None:
+    assert [store.used_keys.earlier(used("K1", mail_id)) for mail_id in (FIRST, SECOND)] == [None, None]
+    assert store.used_keys.use(used("K1", slot="answer")) is None
+    assert store.used_keys.earlier(used("K1", slot="answer")) is None
+    for key in ("K1", "K2"):
+        assert store.used_keys.earlier(used(key, SECOND, slot="answer")) == used("K1", slot="answer")
+
+
 def test_the_mail_that_used_a_key_may_use_it_again(store: Store) -> None:
     """A step that runs twice."""
     assert [store.used_keys.use(used("K1")) for _ in range(3)] == [None] * 3

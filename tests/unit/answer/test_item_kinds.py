@@ -201,7 +201,7 @@ def test_a_new_kind_is_explained_from_what_is_stored(directory: Path) -> None:
         kind=OutgoingKind.ANSWER,
         payload=final.model_dump(mode="json"),
         templates_version=templates.version,
-        rendered=render_answer(final, templates).model_dump(mode="json"),
+        spans=render_answer(final, templates).model_dump(mode="json"),
         header_inputs={},
         created_at=datetime(2026, 4, 1, tzinfo=UTC),
     )

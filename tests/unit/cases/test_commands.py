@@ -91,7 +91,7 @@ def keys() -> dict[Command, Given]:
 
 
 def test_each_command_is_offered_with_a_key_of_its_own_and_a_link() -> None:
-    offers = offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=True)
+    offers = tuple(offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=True))
     assert [offer.code for offer in offers] == [command.code for command in Command]
     assert len({found.key for found in keys().values()}) == len(Command)
     assert (
@@ -101,7 +101,7 @@ def test_each_command_is_offered_with_a_key_of_its_own_and_a_link() -> None:
 
 
 def test_no_document_is_offered_for_a_sender_who_gets_no_mail() -> None:
-    offers = offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=False)
+    offers = tuple(offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=False))
     assert "document" not in {offer.code for offer in offers}
 
 

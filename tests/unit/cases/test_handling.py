@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from support_agent.cases.handling import Handling, Order
 from support_agent.config.settings import DeskSettings
 from support_agent.errors import ConfigError
 from support_agent.ops.explain import timeline
-from support_agent.store.records import CaseState, MailId
+from support_agent.store.records import CaseId, CaseState, MailId, OutboxStatus
+from support_agent.transport.outbox import Delivery
 from tests.fakes_desk import lines_of, order, proposed_in, status_of
-from tests.fakes_journey import DESK, JAMES, Office, write
-from tests.unit.seen import CANCEL, HUMAN, PACKET, one, state
+from tests.fakes_journey import DESK, JAMES, Clock, Office, with_autonomy, write
+from tests.fakes_worker import FakeMailbox, Shift
+from tests.unit.seen import ANSWER, CANCEL, HUMAN, PACKET, REFUND, one, state
 
 ADA = "ada@harborfile.example"
 OPEN, WITH_PERSON, CLOSED = CaseState
@@ -107,6 +111,33 @@ def test_a_customer_who_needs_nothing_more_withdraws_what_waits(office: Office) 
     assert status_of(office, given.answer) == "cancelled"
     (change,) = timeline(office.store, str(given.answer.case_id)).changes
     assert (change.after, change.who, change.why) == (CLOSED, "the customer", "solved")
+
+
+@pytest.mark.parametrize("is_customer", [True, False])
+def test_an_answer_that_is_held_does_not_leave_a_closed_case(office: Office, *, is_customer: bool) -> None:
+    """Failure: it left when the hold window was over."""
+    office = with_autonomy(office, hold_s=600)
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    answer = office.sent(mail_id)[ANSWER]
+    if is_customer:
+        Handling(office.store, office.settings).close_for_customer(CaseId(str(answer.case_id)), "x", office.clock())
+    else:
+        assert ordered(office, str(answer.case_id), Order.CLOSE)
+    assert status_of(office, answer) == "cancelled"
+    office.clock = Clock(office.clock() + timedelta(seconds=601))
+    Shift(office, FakeMailbox([])).work()
+    assert office.transport.given == []
+
+
+@pytest.mark.parametrize("command", ["approve", "document 1"])
+def test_what_a_person_approved_or_chose_leaves_a_closed_case(office: Office, command: str) -> None:
+    """The server was busy: it is no draft of the machine any more."""
+    given = proposed_in(office)
+    office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
+    given.office.handle(write("", subject=given.lines[command], sender=DESK, number=50))
+    (row,) = office.store.outbox.find(kind=ANSWER, status=OutboxStatus.READY)
+    assert ordered(office, str(row.case_id), Order.CLOSE)
+    assert status_of(office, row) == "ready"
 
 
 def test_an_unknown_case_is_named(office: Office) -> None:

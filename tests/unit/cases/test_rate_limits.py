@@ -159,7 +159,7 @@ def test_staff_reply_to_an_address_that_cannot_be_written_to_is_not_passed_on(of
     assert "need SMTPUTF8" in str(reason_told(office, reply, FAILURE)[1])
 
 
-def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: Office) -> None:
+def test_s12_journey_that_lost_its_record_does_not_count_its_own_mail(office: Office) -> None:
     office = with_agent(office, max_mails_per_case=1, max_mails_per_sender_a_day=1)
     mail_id, _ = office.handle(write(HUMAN), twice())
     assert handle(mail_id, once(), office.stages) == "escalated"

@@ -249,7 +249,7 @@ def test_s22_who_answers_our_mail_to_somebody_else_gets_nothing_automatic(
     mail_id, outcome = office.handle(write(CANCEL, sender=JAMES, proof=proof, in_reply_to=known))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
     assert one(office, mail_id).case_id == case_id_of(mail_id)
-    told = office.store.outbox.rendered(mail_id, PACKET)
+    told = office.store.outbox.rendered_mail(mail_id, PACKET)
     assert told is not None
     assert told.payload["reason_code"] == "not_participant"
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from support_agent.cli import main as cli
-from tests.fakes_journey import Office
+from tests.fakes_journey import Office, write
+from tests.unit.seen import REFUND, one
 
 
 class Done(NamedTuple):
@@ -83,3 +84,13 @@ def test_what_the_company_does_not_have_gets_no_mode(run: Run, office: Office) -
     assert (done.code, done.out) == (2, "")
     assert "`support-agent autonomy` lists the items" in done.err
     assert office.store.modes.history() == ()
+
+
+@pytest.mark.parametrize("done", ["document:777", "field:nothing", "wrong"])
+def test_what_the_company_does_not_have_was_not_right(run: Run, office: Office, done: str) -> None:
+    """A slip of the pen would lower the items, and teach what is not there."""
+    mail_id, _ = office.handle(write(REFUND))
+    failed = run("judge", str(one(office, mail_id).case_id), done)
+    assert (failed.code, failed.out) == (2, "")
+    assert "same, own-words, nothing, or an item that `support-agent autonomy` lists" in failed.err
+    assert office.store.labels.valid() == ()

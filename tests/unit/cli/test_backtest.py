@@ -143,4 +143,4 @@ def test_coverage_prints_the_last_weeks(workspace: Path, capsys: pytest.CaptureF
     assert run("coverage", "--weeks", "2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["weeks"] == 2
     assert run("coverage") == 0
-    assert "nobody answered through the desk yet" in capsys.readouterr().out
+    assert "no answer of a person is known yet" in capsys.readouterr().out

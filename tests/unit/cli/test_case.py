@@ -33,8 +33,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_each_order_says_who_has_the_case_now(case_id: str, capsys: pytest.CaptureFixture[str]) -> None:
     orders = [
         (("close",), "closed"), (("close",), "closed, as before"), (("reopen", "--why", "she called"), "with_person"),
-        (("claim", "--to", DESK), f"with_person, {DESK}"), (("give-back",), "open"),
-        (("assign", "--to", DESK), f"with_person, {DESK}"),
+        (("give-back",), "open"), (("assign", "--to", DESK), f"with_person, {DESK}"),
     ]  # fmt: skip
     for (name, *options), said in orders:
         assert run(capsys, "case", name, case_id, *options) == (0, f"{case_id}: {said}\n", "")
@@ -45,7 +44,7 @@ def test_each_order_says_who_has_the_case_now(case_id: str, capsys: pytest.Captu
 
 
 def test_for_scripts_it_is_json(case_id: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "case", "claim", case_id, "--to", DESK, "--json")
+    code, out, _ = run(capsys, "case", "assign", case_id, "--to", DESK, "--json")
     assert (code, json.loads(out)["assignee"]) == (0, DESK)
 
 

@@ -6,6 +6,7 @@ What a choice does is checked by tests/unit/outbound/test_delivery_status.py.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -15,8 +16,17 @@ import pytest
 
 from support_agent.cli import main as cli
 from support_agent.outbound.delivery_status import Choice
+from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.lock import only_process
-from support_agent.store.records import DeliverySource, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import (
+    CaseId,
+    CaseState,
+    DeliverySource,
+    MailStatus,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingKind,
+)
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift
@@ -49,7 +59,12 @@ Run = Callable[..., Done]
 @pytest.fixture
 def run(office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """`support-agent outbox` with these arguments, in a workspace with the office's store, an hour after noon."""
-    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "{office.store.database.url}"\n')
+    company = office.settings.company
+    shutil.copytree(company.policies, tmp_path / "policies")
+    (tmp_path / "support-agent.toml").write_text(
+        f'[store]\nurl = "{office.store.database.url}"\n[company]\nname = "{company.name}"\n'
+        f'templates = "{company.templates}"\naccounts = "{company.accounts}"\n'
+    )
     monkeypatch.setattr("support_agent.cli.outbox.now", lambda: NOON + timedelta(hours=1))
     monkeypatch.chdir(tmp_path)
 
@@ -198,6 +213,30 @@ REFUSED = {
 
 def test_every_choice_about_every_state_is_decided_here() -> None:
     assert set(MAY) | set(REFUSED) == {(choice, status) for choice in Choice for status in OutboxStatus}
+
+
+def test_what_the_company_does_not_say_any_more_is_not_approved(run: Run, office: Office, tmp_path: Path) -> None:
+    """Failure: after a policy was edited the operator sent its old text, which the desk could not."""
+    record = answer(office, PROPOSED)
+    (policy,) = (tmp_path / "policies").glob("001*")
+    before = policy.read_text(encoding="utf-8")
+    policy.write_text(before.replace("30 days", "10 days"), encoding="utf-8")
+    state = everything(office)
+    done = run("approve", record.id)
+    assert (done.code, "the company's files have changed since" in done.error) == (1, True)
+    assert (everything(office), office.store.labels.valid()) == (state, ())
+    policy.write_text(before, encoding="utf-8")
+    assert run("approve", record.id).code == 0
+
+
+def test_an_approved_answer_gives_the_case_back_and_is_judged(run: Run, office: Office) -> None:
+    """As by the desk's command."""
+    record = answer(office, PROPOSED)
+    assert run("approve", record.id).code == 0
+    (change,) = office.store.cases.changes(CaseId(str(record.case_id)))
+    assert (change.after, change.who, change.why) == (CaseState.OPEN, "the operator", "approved")
+    (label,) = office.store.labels.valid()
+    assert (label.outcome, label.keys, label.who) == (LabelOutcome.SAME, ("document:1",), "the operator")
 
 
 @pytest.mark.parametrize("choice", Choice)

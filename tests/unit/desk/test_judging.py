@@ -20,9 +20,9 @@ SAME, OTHER, OWN, NOTHING = LabelOutcome
 def judged(office: Office, words: str, text: str = REFUND) -> Done:
     """What a person did who wrote this where the answer to a mail of Anna's was proposed."""
     given = proposed_in(office, Mode.SHADOW, text, sender=ANNA)
-    letter = office.store.outbox.rendered(given.mail_id, OutgoingKind.ANSWER)
-    assert letter is not None
-    final, rendered = FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered)
+    record = office.store.outbox.rendered_mail(given.mail_id, OutgoingKind.ANSWER)
+    assert record is not None
+    final, rendered = FinalAnswer.model_validate(record.payload), RenderedAnswer.model_validate(record.spans)
     return wrote(words, final, rendered, office.decider.company.texts)
 
 

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from support_agent.ops.coverage import Coverage, coverage_of
-from support_agent.store.records import MailId, OutgoingKind
+from support_agent.store.records import DeliverySource, MailId, OutboxStatus, OutgoingKind
+from tests.fakes_desk import proposed_in
 from tests.fakes_journey import DESK, JAMES, NOON, Office, write
 
 REFUND = "Can I get a refund?"
@@ -67,6 +68,28 @@ def test_people_took_as_long_as_from_the_mail_to_their_answer_through_the_desk(o
     assert (people.answered, people.open) == (2, 1)
     assert people.median_hours == pytest.approx(4, abs=0.01)
     assert people.ninetieth_hours == pytest.approx(6, abs=0.01)
+
+
+@pytest.mark.parametrize("command", ["approve", "document 1"])
+def test_what_people_approve_or_choose_ends_the_wait(office: Office, command: str) -> None:
+    """Failure: an approved mail stayed open for ever."""
+    office.clock = lambda: NOON - timedelta(days=1)
+    given = proposed_in(office)
+    given.office.clock = lambda: NOON - timedelta(hours=20)
+    given.office.handle(write("", subject=given.lines[command], sender=DESK, number=50))
+    people = coverage(office).people
+    assert (people.answered, people.open, people.approved) == (1, 0, int(command == "approve"))
+    assert people.median_hours == pytest.approx(4, abs=0.01)
+
+
+def test_an_answer_in_the_sent_folder_ends_the_wait(office: Office) -> None:
+    office.clock = lambda: NOON - timedelta(days=1)
+    given, by = proposed_in(office), DeliverySource.SENT_FOLDER
+    after, sources = OutboxStatus.CANCELLED, (OutboxStatus.PROPOSED,)
+    office.store.deliveries.update(given.answer.id, after, by, "answered", NOON - timedelta(hours=18), sources)
+    people = coverage(office).people
+    assert (people.answered, people.open, people.approved) == (1, 0, 0)
+    assert people.median_hours == pytest.approx(6, abs=0.01)
 
 
 def test_a_topic_grows_if_the_newer_half_has_more_mails_than_chance_explains(office: Office) -> None:

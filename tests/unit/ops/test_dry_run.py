@@ -67,9 +67,9 @@ def test_answer_is_what_the_journey_would_send(office: Office) -> None:
     """The dry run would be worth nothing if it showed other words."""
     raw = write(SEATS, sender=JAMES)
     mail_id, _ = office.handle(raw)
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
-    sent = RenderedAnswer.model_validate(record.rendered)
+    sent = RenderedAnswer.model_validate(record.spans)
     answer = line(tried(office, raw))["answer"]
     assert answer == {"subject": sent.subject.text, "text": sent.text.text, "html": sent.html.text}
 

@@ -154,9 +154,9 @@ def test_record_of_another_version_is_an_error_that_says_so(office: Office) -> N
 def test_lines_are_the_text_that_was_sent(office: Office, words: str) -> None:
     """Joined again they are the text, and no character is without a source."""
     mail = explained(office, words)
-    record = office.store.outbox.rendered(mail.mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail.mail_id, OutgoingKind.ANSWER)
     assert record is not None
-    rendered = RenderedAnswer.model_validate(record.rendered)
+    rendered = RenderedAnswer.model_validate(record.spans)
     assert "".join(f"{found.text}\n" for found in mail.lines) == rendered.text.text
     assert mail.subject.text == rendered.subject.text
     for found in (mail.subject, *mail.lines):
@@ -255,7 +255,7 @@ def test_a_source_that_names_no_item_is_an_error_that_says_so(office: Office) ->
     """Of a damaged store; with another answer's items below them the sources would name wrong queries."""
     seats, _ = office.handle(write(SEATS, sender=JAMES))
     refund, _ = office.handle(write(REFUND, sender=JAMES, number=2))
-    other = office.store.outbox.rendered(refund, OutgoingKind.ANSWER)
+    other = office.store.outbox.rendered_mail(refund, OutgoingKind.ANSWER)
     assert other is not None
     for payload in (other.payload, {**other.payload, "answers": []}):
         with office.store.database.write() as session:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from support_agent.errors import ConfigError
+from support_agent.ops.autonomy_report import label_by_hand, titles_of
 from support_agent.ops.evals.mail_labels import read_labels
 from support_agent.ops.people_labels import export
 from tests.fakes_desk import order, proposed_in
-from tests.fakes_journey import CUSTOMERS, Office
-from tests.unit.seen import REFUND, SEATS
+from tests.fakes_journey import CUSTOMERS, Office, write
+from tests.unit.seen import REFUND, SEATS, one
 
 
 def test_what_people_did_is_read_as_labelled_mails(office: Office, tmp_path: Path) -> None:
@@ -38,6 +39,32 @@ def test_a_correction_of_several_questions_is_left_out(office: Office, tmp_path:
     assert (made.mails, made.left_out) == (1, 1)
     (label,) = read_labels(made.folder)
     assert label.expected == (("send_account_field(seats_paid)",), ("send_document(1)",))
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("document:2", "send_document(2)"),
+        ("field:plan", "send_account_field(plan)"),
+        ("question:1", "ask_clarification"),
+        ("own-words", "escalate"),
+        ("series:payments", None),
+        ("record:invoices", None),
+    ],
+)
+def test_what_was_right_by_hand_is_written_as_what_it_is(
+    office: Office, tmp_path: Path, choice: str, expected: str | None
+) -> None:
+    """Failure: a field that was right taught that a person must answer. A series alone is not a whole call."""
+    titles = titles_of(office.decider.company)
+    mails = [office.handle(write(REFUND, sender=sender, number=n))[0] for n, sender in enumerate(CUSTOMERS[:2])]
+    for mail_id, done in zip(mails, ("nothing", choice), strict=True):
+        case_id = str(one(office, mail_id).case_id)
+        label_by_hand(office.store, office.settings, titles, case_id, done, office.clock())
+    made = export(office.store, tmp_path)
+    read = [label.expected for label in read_labels(made.folder)]
+    assert read == [(("escalate",),), *([((expected,),)] if expected else [])]
+    assert made.left_out == (expected is None)
 
 
 def test_the_folder_is_named_by_the_labels(office: Office, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_other_line_ends_are_a_difference(office: Office) -> None:
 
 def change_answer(office: Office, mail_id: MailId, **changes: object) -> None:
     """Put another record in the place of a stored answer, as only a hand at the database can."""
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     outgoing = office.sent(mail_id)[OutgoingKind.ANSWER]
     both = {**outgoing.model_dump(), **record.model_dump(), **changes}
@@ -136,7 +136,7 @@ def test_document_that_is_gone_is_a_problem(office: Office) -> None:
 def test_sentence_that_the_document_does_not_say_is_a_problem(office: Office) -> None:
     """An invented sentence in a stored answer is found although the answer renders to itself."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     change_answer(office, mail_id, payload=edited(record.payload, "refund", "gift"))
     (entry,) = replay_all(office)
@@ -154,12 +154,12 @@ def without(value: JsonValue, names: frozenset[str]) -> JsonValue:
 def test_answer_of_a_version_that_kept_no_tables_comes_out_the_same(office: Office) -> None:
     """What was added to items and sources since is not stored; the bytes and the spans are the same all the same."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     payload = without(record.payload, frozenset({"notice", "keeps_form", "depth", "cells", "is_header"}))
-    rendered = without(record.rendered, frozenset({"column"}))
-    assert (payload, rendered) != (record.payload, record.rendered)
-    change_answer(office, mail_id, payload=payload, rendered=rendered)
+    spans = without(record.spans, frozenset({"column"}))
+    assert (payload, spans) != (record.payload, record.spans)
+    change_answer(office, mail_id, payload=payload, spans=spans)
     (entry,) = replay_all(office)
     assert (entry.diff, entry.problems) == ("", ())
 
@@ -180,9 +180,9 @@ def test_the_notice_stays_where_it_was_sent_whatever_is_set_now(office: Office, 
 def test_spans_of_another_text_are_a_problem(office: Office) -> None:
     """`why` shows the stored spans: they must be those of the bytes that went out."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    record = office.store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    record = office.store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
     assert record is not None
-    change_answer(office, mail_id, rendered=edited(record.rendered, "Kind regards", "Yours"))
+    change_answer(office, mail_id, spans=edited(record.spans, "Kind regards", "Yours"))
     (entry,) = replay_all(office)
     assert (entry.diff, entry.problems) == ("", ("the stored spans, which `why` shows, are not those of the text",))
 
@@ -286,9 +286,7 @@ def test_less_sure_model_escalates_what_was_answered(office: Office) -> None:
     assert statuses == ["same", "newly_answered"]
 
 
-@pytest.mark.parametrize(
-    "damage", ["rendered_mails SET rendered = '{}'", "tool_calls SET args = '[1,2]' WHERE seq = 1"]
-)
+@pytest.mark.parametrize("damage", ["rendered_mails SET spans = '{}'", "tool_calls SET args = '[1,2]' WHERE seq = 1"])
 def test_an_answer_or_a_plan_of_another_version_is_not_compared(office: Office, damage: str) -> None:
     """And the error says what to do, instead of what a library found wrong."""
     office.handle(write(REFUND, sender=JAMES))

@@ -41,7 +41,7 @@ def test_s64_a_bounce_that_names_our_mail_makes_it_a_persons(office: Office, how
     assert suppression is not None
     assert (suppression.until - suppression.since).days == 60
     office.stages.notices.notify_losses()
-    told = office.store.outbox.rendered(record.mail_id, FAILURE)
+    told = office.store.outbox.rendered_mail(record.mail_id, FAILURE)
     assert told is not None
     assert told.payload["reason_code"] == "undelivered"
     mail, bounce = office.store.mails.get(record.mail_id), office.store.mails.get(bounce_id)
@@ -94,7 +94,7 @@ def test_s64_a_bounce_that_only_reads_like_one_counts_where_it_returns_our_mail(
     mail_id, outcome = office.handle(bounce_in_words(record, returned=returned))
     assert (outcome, again(office, record).status) == ("escalated", FAILED if returned else SENT)
     assert (office.store.suppressions.of(JAMES, office.clock()) is not None) is returned
-    told = office.store.outbox.rendered(mail_id, PACKET)
+    told = office.store.outbox.rendered_mail(mail_id, PACKET)
     assert told is not None
     assert (f"about {record.id}: bounced" in str(told.payload["why"])) is returned
 
@@ -196,7 +196,7 @@ def test_s64_a_loss_that_a_bounce_makes_certain_is_told_again(office: Office) ->
     for number in (1, 2):
         office.handle(report(envelope=envelope_id(record.message_id), number=number))
         office.stages.notices.notify_losses()
-    told = [office.store.outbox.rendered(record.mail_id, FAILURE, number) for number in (1, 2, 3)]
+    told = [office.store.outbox.rendered_mail(record.mail_id, FAILURE, number) for number in (1, 2, 3)]
     whys = [str(record.payload["why"]).split(" is ")[1].split(":")[0] for record in told if record is not None]
     assert whys == ["uncertain", "failed"]
 

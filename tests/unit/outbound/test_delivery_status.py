@@ -147,7 +147,7 @@ def test_s64_a_suppressed_address_gets_no_automatic_mail_and_a_person_its_case(o
     office.handle(report(envelope=envelope_id(record.message_id)))
     mail_id, outcome = office.handle(write("And what about seats?", sender=JAMES, proof="spf"))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
-    told = office.store.outbox.rendered(mail_id, PACKET)
+    told = office.store.outbox.rendered_mail(mail_id, PACKET)
     assert told is not None
     assert (told.payload["reason_code"], JAMES in str(told.payload["why"])) == ("suppressed", True)
 

@@ -96,7 +96,7 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     office.stages.notices.quarantine(mail_id, PermanentError("the record does not fit", code="journey_changed"))
-    found = [office.store.outbox.rendered(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
+    found = [office.store.outbox.rendered_mail(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
     reasons = [record.payload["reason_code"] for record in found if record is not None]
     assert reasons == ["journey_changed", "undelivered"]
 

@@ -45,7 +45,7 @@ def composed(office: Office, rendered: RenderedMail) -> bytes:
     return rendered.compose(headers(office, rendered), parse(RAW), RAW)
 
 
-def test_same_letter_has_the_same_bytes(office: Office) -> None:
+def test_same_mail_has_the_same_bytes(office: Office) -> None:
     """On every try and in every replay; the instant has no fraction of a second, as a Date has none."""
     rendered = answer_mail(FINAL, office.decider.templates, Verifier.of(office.decider.company))
     assert composed(office, rendered) == composed(office, rendered)
@@ -81,7 +81,7 @@ def test_without_a_key_there_are_no_headers(office: Office) -> None:
         reply_mail("Seats", "Twelve.\n").headers(unkeyed, "case", "1", ANNA, NOON, parse(RAW), "parent")
 
 
-def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
+def test_answer_that_the_gate_refuses_is_no_mail(office: Office) -> None:
     """There is no way to a `RenderedMail` for a customer around the gate."""
     templates = office.with_templates(answer="All is well.\n", acknowledgement="All is well.\n").decider.templates
     with pytest.raises(GateRefused):
@@ -94,7 +94,7 @@ def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
 
 
 @pytest.mark.parametrize("kind", OutgoingKind)
-def test_stored_letter_is_made_again(office: Office, kind: OutgoingKind) -> None:
+def test_stored_mail_is_made_again(office: Office, kind: OutgoingKind) -> None:
     """Of every kind: the payload alone gives the same subject, text and HTML."""
     first, _ = office.handle(write("Let me talk to a human.", sender=JAMES))
     packet = office.sent(first)[OutgoingKind.PACKET].message_id
@@ -104,11 +104,11 @@ def test_stored_letter_is_made_again(office: Office, kind: OutgoingKind) -> None
     records = [
         record
         for mail in office.store.mails.find()
-        if (record := office.store.outbox.rendered(mail.id, kind)) is not None
+        if (record := office.store.outbox.rendered_mail(mail.id, kind)) is not None
     ]
     assert len(records) == 1
     rendered = rerendered(records[0], office.decider.templates)
-    assert (rendered.kind, rendered.payload, rendered.rendered) == (kind, records[0].payload, records[0].rendered)
+    assert (rendered.kind, rendered.payload, rendered.spans) == (kind, records[0].payload, records[0].spans)
 
 
 def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -> None:
@@ -122,7 +122,7 @@ def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -
         kind=OutgoingKind.ANSWER,
         payload=FinalAnswer.model_validate(changed).model_dump(mode="json"),
         templates_version=office.decider.templates.version,
-        rendered=rendered.rendered,
+        spans=rendered.spans,
         header_inputs={},
         created_at=NOON,
     )
@@ -133,7 +133,7 @@ def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:
     """No template, and the customer's subject with one Re:."""
     rendered = reply_mail("Re: AW: Seats", "Zwölf {{ nicht }} 7*7.\n")
     assert (rendered.subject, rendered.text, rendered.html) == ("Re: Seats", "Zwölf {{ nicht }} 7*7.\n", "")
-    assert rendered.rendered == {}
+    assert rendered.spans == {}
 
 
 def packet_and_its_text(office: Office) -> tuple[RenderedPacket, str]:

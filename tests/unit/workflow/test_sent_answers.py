@@ -9,7 +9,7 @@ from support_agent.errors import TransientError
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.workflow.sent_answers import BREAK, SentAnswers
 from tests.fakes_desk import Proposed, proposed_in, status_of
-from tests.fakes_journey import JAMES, Clock, Office, write
+from tests.fakes_journey import CUSTOMERS, JAMES, Clock, Office, write
 from tests.unit.seen import ACKNOWLEDGEMENT, one
 
 ADA = "ada@harborfile.example"
@@ -23,6 +23,7 @@ class FakeSent:
         self.folder: str | None = "Sent"
         self.opened = 0
         self.is_away = False
+        self.looked_for: list[str] = []
 
     def __enter__(self) -> FakeSent:
         self.opened += 1
@@ -37,6 +38,7 @@ class FakeSent:
         return self.folder
 
     def answers_to(self, folder: str, message_id: str) -> list[bytes]:
+        self.looked_for.append(message_id)
         return self.mails.get(message_id, [])
 
 
@@ -89,6 +91,19 @@ def test_nobody_looks_where_nothing_waits_or_so_soon_again(office: Office) -> No
     looker.now = given.office.clock
     looker.look_after()
     assert sent.opened == 2
+
+
+def test_each_round_goes_on_where_the_last_one_ended(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure: of many answers that wait only the newest were ever looked for."""
+    monkeypatch.setattr("support_agent.workflow.sent_answers.MOST", 1)
+    proposals = [proposed_in(office, sender=sender) for sender in CUSTOMERS[:3]]
+    sent = FakeSent()
+    looker = looking(proposals[0], sent)
+    for _ in range(4):
+        looker.now = Clock(looker.now() + BREAK)
+        looker.look_after()
+    ids = [one(office, given.mail_id).message_id for given in reversed(proposals)]
+    assert sent.looked_for == [*ids, ids[0]]
 
 
 @pytest.mark.parametrize("is_away", [True, False])

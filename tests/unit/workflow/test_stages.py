@@ -157,7 +157,7 @@ def test_packet_falls_back_to_the_words_that_came_with_the_program(office: Offic
     mail_id, _ = hostile.handle(write(OFF_TOPIC, sender=JAMES))
     sent = hostile.sent(mail_id)
     assert set(sent) == {PACKET, ACKNOWLEDGEMENT}
-    record = hostile.store.outbox.rendered(mail_id, PACKET)
+    record = hostile.store.outbox.rendered_mail(mail_id, PACKET)
     assert record is not None
     assert record.templates_version == Templates.load(packaged("templates")).version
     assert record.templates_version != hostile.decider.templates.version

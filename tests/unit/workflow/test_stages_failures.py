@@ -64,7 +64,7 @@ def text_of(row: OutboxRecord) -> str:
 
 def reason_told(office: Office, mail_id: MailId, kind: OutgoingKind = PACKET) -> tuple[object, object]:
     """Code and sentence of what the desk got for a mail."""
-    record = office.store.outbox.rendered(mail_id, kind)
+    record = office.store.outbox.rendered_mail(mail_id, kind)
     assert record is not None
     return record.payload["reason_code"], record.payload["why"]
 

@@ -206,7 +206,7 @@ def test_s37_mail_that_the_server_cannot_give_reaches_a_person(office: Office) -
     """Nothing of it is known, so nobody can be told but the desk; the mail after it is answered."""
     bad, good = read_all(office, FakeClient([write(REFUND, sender=JAMES), write(REFUND)], broken=frozenset({1})))
     assert recipients(office) == [DESK, ANNA]
-    packet = office.store.outbox.rendered(bad, PACKET)
+    packet = office.store.outbox.rendered_mail(bad, PACKET)
     assert packet is not None
     assert "S37: limit: the server cannot give UID 1 of INBOX" in str(packet.payload["why"])
     mails = (office.store.mails.get(mail_id) for mail_id in (bad, good))
@@ -220,7 +220,7 @@ def test_s15_mail_over_the_size_limit_reaches_a_person_and_is_not_answered_by_it
     (mail_id,) = read_all(office, FakeClient([big]))
     assert recipients(office) == [DESK, ANNA]
     assert {row.kind for row in office.store.outbox.find(mail_id=mail_id)} == {PACKET, ACKNOWLEDGEMENT}
-    packet = office.store.outbox.rendered(mail_id, PACKET)
+    packet = office.store.outbox.rendered_mail(mail_id, PACKET)
     assert packet is not None
     assert "S15: limit: " in str(packet.payload["why"])
 

@@ -103,7 +103,7 @@ def test_desk_is_told_even_if_the_process_died_before_it_could_be(office: Office
     for _ in range(2):
         Shift(office, FakeMailbox([])).work()
     assert recipients(office)[2:] == [DESK, DESK]
-    packet = office.store.outbox.rendered(mail_id_of(lost), FAILURE)
+    packet = office.store.outbox.rendered_mail(mail_id_of(lost), FAILURE)
     assert packet is not None
     assert packet.payload["why"] == f"the answer to {ANNA} is failed: 550 no such user"
 

@@ -189,7 +189,7 @@ def decided(office: Office, sender: str, text: str, level: int, *, reply_to: byt
     return office.decider.decide(message, Sender(address=sender, level=level, why="given"), customer, NOON)
 
 
-def letter_of(office: Office, decision: Decision) -> tuple[str, str, str] | None:
+def answered_with(office: Office, decision: Decision) -> tuple[str, str, str] | None:
     if decision.final is None:
         return None
     rendered = answer_mail(decision.final, office.decider.templates, Verifier.of(office.decider.company))
@@ -209,13 +209,14 @@ def test_at_level_2_a_customer_and_a_stranger_are_answered_alike(office: Office,
     known = decided(office, customer, text, 2)
     lowered = decided(office, customer, text, 3, reply_to=b"Reply-To: <other@elsewhere.example>\r\n")
     for decision in (known, lowered):
-        assert letter_of(office, decision) == letter_of(office, stranger)
+        assert answered_with(office, decision) == answered_with(office, stranger)
         assert decision.plan.reason == stranger.plan.reason
         assert calls_of(decision) == calls_of(stranger)
-    assert (letter_of(office, stranger) is None) == (text in (VALUE, SERIES))
+    assert (answered_with(office, stranger) is None) == (text in (VALUE, SERIES))
 
 
 @pytest.mark.parametrize("text", [DOCUMENT, VALUE, SERIES, BOTH])
 def test_at_level_3_the_same_mail_is_answered_otherwise(office: Office, text: str) -> None:
     """The tests above would prove nothing if the level made no difference."""
-    assert letter_of(office, decided(office, ANNA, text, 3)) != letter_of(office, decided(office, STRANGER, text, 2))
+    known, stranger = decided(office, ANNA, text, 3), decided(office, STRANGER, text, 2)
+    assert answered_with(office, known) != answered_with(office, stranger)

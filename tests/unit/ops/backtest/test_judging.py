@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support_agent.ops.backtest.judging import Judge, Label, label_of
+from support_agent.ops.backtest.judging import Judge, label_of
 from support_agent.ops.backtest.meaning import sentences_of
+from support_agent.store.desk_records import LabelOutcome
 from tests.unit.ops.backtest.made import MEANING, document
 
 REFUNDS = document(1, "A yearly plan is refunded within 30 days. Later payments are not refunded at all.")
@@ -39,16 +40,16 @@ def test_a_link_to_a_document_names_it(judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("sent", "used", "is_answered", "label"),
     [
-        ({1}, (1, 2), True, Label.SAME),
-        ({1, 2}, (1,), True, Label.OTHER_CHOICE),
-        ({1}, (2,), True, Label.OTHER_CHOICE),
-        ({1}, (), True, Label.OWN_WORDS),
-        ({1}, (), False, Label.NOTHING),
-        (set(), (1,), True, Label.NOTHING),
+        ({1}, (1, 2), True, LabelOutcome.SAME),
+        ({1, 2}, (1,), True, LabelOutcome.OTHER_CHOICE),
+        ({1}, (2,), True, LabelOutcome.OTHER_CHOICE),
+        ({1}, (), True, LabelOutcome.OWN_WORDS),
+        ({1}, (), False, LabelOutcome.NOTHING),
+        (set(), (1,), True, LabelOutcome.NOTHING),
     ],
 )
 def test_a_choice_is_the_same_only_if_the_person_used_every_document_that_is_sent(
-    sent: set[int], used: tuple[int, ...], is_answered: bool, label: Label
+    sent: set[int], used: tuple[int, ...], is_answered: bool, label: LabelOutcome
 ) -> None:
     assert label_of(sent, used, is_answered=is_answered) is label
 

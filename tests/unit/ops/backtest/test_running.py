@@ -143,6 +143,16 @@ def test_everything_that_decides_is_in_the_version(office: Office) -> None:
     assert len(versions) == 5
 
 
+@pytest.mark.parametrize(("section", "change"), [("autonomy", {"start": "shadow"}), ("search", {"passages": 3})])
+def test_each_section_that_changes_results_is_in_the_version(
+    office: Office, section: str, change: dict[str, object]
+) -> None:
+    """Failure: a backtest after a change of the modes showed the results of before."""
+    company, templates, settings = office.decider.company, office.decider.templates, office.settings
+    other = settings.model_copy(update={section: getattr(settings, section).model_copy(update=change)})
+    assert version_of(other, company, templates) != version_of(settings, company, templates)
+
+
 def test_own_addresses_become_those_of_the_agent() -> None:
     known = with_own(Settings(agent=AgentSettings(address="a@x.example")), ["b@x.example", "@y.example"])
     assert (known.agent.address, known.agent.aliases) == ("a@x.example", ("b@x.example",))

@@ -1,0 +1,120 @@
+"""Approves an answer that waits for a person, and carries out the operator's other choices about the outbox.
+
+Invariant: an answer is approved only while it waits, with the bytes that it had, and only if the company's files still
+say what it says; it is then judged, and if it leaves no question open, the machine has the case again. The desk's
+command and the command line both go through `Approval`. Checked by tests/journey/test_desk_commands.py and
+tests/unit/cli/test_outbox.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Verifier
+from support_agent.cases.autonomy import Autonomy
+from support_agent.cases.commands import digest_of
+from support_agent.cases.handling import Handling, Order
+from support_agent.company.company import Company
+from support_agent.config.settings import Settings
+from support_agent.errors import PermanentError
+from support_agent.outbound.delivery_status import Choice, ChoiceResult, apply_choice, choosable
+from support_agent.store.desk_records import LabelOutcome, LabelSource
+from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.store import Store
+
+PROPOSED, READY = OutboxStatus.PROPOSED, OutboxStatus.READY
+
+
+class Approver(NamedTuple):
+    """Who approves, and what the outbox and the label say of it."""
+
+    by: DeliverySource
+    who: str
+    detail: str
+    how: LabelSource
+
+
+THE_OPERATOR = Approver(
+    DeliverySource.OPERATOR,
+    DeliverySource.OPERATOR.value,
+    f"approved, by {DeliverySource.OPERATOR.value}",
+    LabelSource.BY_HAND,
+)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """Approves answers that wait for a person; `now` is the clock."""
+
+    store: Store
+    settings: Settings
+    company: Company
+    templates: Templates
+    autonomy: Autonomy
+    now: Callable[[], datetime]
+
+    def of(self, outbox_id: OutboxId, approver: Approver, *, is_repeated: bool = False) -> Callable[[], ChoiceResult]:
+        """What approves an answer; what forbids it is found before anything is done.
+
+        Args:
+            is_repeated: The same order has changed the status already, before the process died.
+        Raises:
+            ConfigError: there is no such mail. PermanentError: it does not wait for a person, or the company's files
+                have changed.
+        """
+        stored = self.store.outbox.get(outbox_id) if is_repeated else None
+        row = stored or choosable(self.store, outbox_id, Choice.APPROVE)
+        final = self._final(row)
+        if row.status is PROPOSED and (wrong := next(self._mismatches(final), None)):
+            raise PermanentError(f"{wrong}: the company's files have changed since", code="outdated")
+
+        def approve() -> ChoiceResult:
+            is_new = False
+            if row.status is PROPOSED:
+                same, choice = LabelOutcome.SAME, None
+                self.autonomy.judge(row.mail_id, final, same, choice, approver.who, approver.how, self.now())
+                is_new = self.store.deliveries.update(
+                    row.id, READY, approver.by, approver.detail, self.now(), (PROPOSED,), digest_of(row.raw)
+                )
+            if (is_new or is_repeated) and final.n_remaining == 0 and row.case_id is not None:
+                handling = Handling(self.store, self.settings)
+                handling.order(row.case_id, Order.GIVE_BACK, approver.who, self.now(), "approved")
+            return ChoiceResult(outbox_id=row.id, status=READY, is_new=is_new)
+
+        return approve
+
+    def _mismatches(self, final: FinalAnswer) -> Iterator[str]:
+        return Verifier.of(self.company).mismatches(final, self.templates.locale_for(final.locale))
+
+    def _final(self, row: OutboxRecord) -> FinalAnswer:
+        rendered = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
+        if rendered is None:
+            raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
+        return FinalAnswer.model_validate(rendered.payload)
+
+
+def choose(
+    store: Store, settings: Settings, outbox_id: str, choice: Choice, now: Callable[[], datetime]
+) -> ChoiceResult:
+    """Carry out the operator's choice about a mail of the outbox; one that judges an answer is kept as a label.
+
+    Raises:
+        ConfigError: there is no such mail, or the company's files cannot be used. PermanentError: the mail's status,
+            or the company's files, do not allow it.
+    """
+    autonomy = Autonomy(store, settings.autonomy)
+    row = choosable(store, outbox_id, choice)
+    if choice is Choice.APPROVE and row.status is PROPOSED:
+        company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
+        return Approval(store, settings, company, templates, autonomy, now).of(row.id, THE_OPERATOR)()
+    if choice is Choice.UNDO and row.status in (PROPOSED, READY):
+        rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
+        if rendered is not None:
+            final, who = FinalAnswer.model_validate(rendered.payload), THE_OPERATOR.who
+            autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, who, LabelSource.BY_HAND, now())
+    return apply_choice(store, outbox_id, choice, now())
