@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.backtest import BacktestSettings
+from support_agent.config.desk import DeskRoute
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.config.intentions import IntentionSettings
@@ -290,6 +291,9 @@ class DeskSettings(Section):
     staff: tuple[str, ...] = ()
     """Addresses besides the desk's whose replies to a packet are passed on to the customer, and whose commands are
     carried out."""
+    routes: tuple[DeskRoute, ...] = ()
+    """Rules that give cases to other desks, each a `[[desk.routes]]`; the first that fits decides. A case keeps its
+    desk."""
     key_valid_h: Annotated[float, Field(gt=0, le=8760)] = 168.0
     """How long the keys of a packet's commands are valid, in hours."""
     reply_file_types: tuple[ReplyFileType, ...] = (
@@ -311,6 +315,11 @@ class DeskSettings(Section):
     """Most files in one reply."""
     max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
     """Most bytes of all files in one reply, before they are encoded for the mail, which adds a third."""
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Every address of the desk's people: its own, those of its rules, and those of its staff."""
+        return (self.address, *self.staff, *(route.address for route in self.routes))
 
 
 class CompanySettings(Section):

@@ -159,10 +159,13 @@ def _kinds(record: RenderedMailRecord) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(item.kind for item in answer.items) for answer in final.answers)
 
 
-def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
-    """The header fields of a mail as it was sent, without the Subject, which has its own line."""
-    to = "settings: desk.address" if row.kind.is_for_desk else "the customer's From address"
-    sources = {**HEADER_SOURCES, "to": to}
+def headers_of(row: OutboxRecord, desk: str) -> tuple[WhyHeader, ...]:
+    """The header fields of a mail as it was sent, without the Subject, which has its own line.
+
+    Args:
+        desk: Why a packet went to its address.
+    """
+    sources = {**HEADER_SOURCES, "to": desk if row.kind.is_for_desk else "the customer's From address"}
     return tuple(
         WhyHeader(name=name, value=value, what=sources.get(name.lower(), UNKNOWN_HEADER))
         for name, value in parse(row.raw).headers

@@ -6,6 +6,7 @@ Checked by tests/unit/ops/test_store_health.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -88,6 +89,7 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
     if proposed := store.outbox.find(status=OutboxStatus.PROPOSED):
         names = named([row.case_id or row.mail_id for row in proposed])
         yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
+    yield from _desks(store)
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")
@@ -95,6 +97,15 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
         names = named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
         what = f"{mails(len(aside))} could not be handled and were quarantined: {names}"
         yield warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")
+
+
+def _desks(store: Store) -> Iterator[Diagnosis]:
+    """How many cases each desk has by which rule; nothing where all are at one desk."""
+    cases = Counter[str]()
+    for found in store.cases.at_desks():
+        cases[f"{found.desk} by {found.why.partition(':')[0]}"] += found.cases
+    if len(cases) > 1:
+        yield ok("database", f"cases with people: {', '.join(f'{count} at {desk}' for desk, count in cases.items())}")
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:

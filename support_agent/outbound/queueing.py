@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
@@ -20,12 +21,13 @@ from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
+from support_agent.cases.desks import Subject, desk_for, language_in, likeliest_topics, topics_of
 from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
-from support_agent.core.levels import CUSTOMER, PROVEN
+from support_agent.core.levels import CUSTOMER, PROVEN, lower_address
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
@@ -40,10 +42,22 @@ from support_agent.outbound.rendered_mail import (
 )
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
-from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, OutgoingMail, outbox_id_of
+from support_agent.planner.choice import Vote
+from support_agent.store.records import (
+    CaseId,
+    MailId,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingKind,
+    OutgoingMail,
+    outbox_id_of,
+)
 from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
 
 log = structlog.get_logger(__name__)
+
+VOTES = TypeAdapter(tuple[Vote, ...])
 
 
 @dataclass(frozen=True)
@@ -157,14 +171,47 @@ class OutboundQueue:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             rendered = packet_mail(packet, templates, kind)
-        return self._outgoing(mail, rendered, self._desk_of(mail), templates=templates, number=number)
+        return self._outgoing(mail, rendered, self._desk_of(mail, decision), templates=templates, number=number)
 
-    def _desk_of(self, mail: RoutedMail) -> str:
-        """Who gets the case's packets: the staff member who has the case, else the desk."""
-        case = self.store.cases.get(mail.route.case_id)
-        assignee = case.assignee if case is not None else None
-        is_staff = assignee is not None and assignee in staff_addresses(self.settings)
-        return assignee if assignee is not None and is_staff else self.settings.desk.address
+    def _desk_of(self, mail: RoutedMail, decision: Decision) -> str:
+        """Who gets the case's packets: the staff member who has the case, else its desk.
+
+        The rules of `desk.routes` choose the desk for the case's first packet, and again if its desk is gone.
+        """
+        case, people = self.store.cases.get_one(mail.route.case_id), staff_addresses(self.settings)
+        if case.assignee is not None and case.assignee in people:
+            return case.assignee
+        if case.desk is not None and lower_address(case.desk) in people:
+            return case.desk
+        desk = desk_for(self.settings.desk, self._subject(mail, decision))
+        return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
+
+    def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
+        """What the rules of `desk.routes` look at."""
+        topics = topics_of(decision.plan.calls, is_answered=decision.final is not None)
+        return Subject(
+            topics=topics or self._planned_topics(mail.route.case_id),
+            level=mail.sender.level,
+            reason=decision.plan.reason or Reason.NOT_COVERED,
+            language=lambda: language_in(mail.message, self._locale(mail.sender)),
+        )
+
+    def _planned_topics(self, case_id: CaseId) -> tuple[str, ...]:
+        """The topics of the last mail of the case that has any: what did not help was about something."""
+        try:
+            timeline = self.store.cases.timeline(case_id)
+        except ValidationError:  # another version of the program wrote it
+            return ()
+        for entry in reversed(timeline.mails if timeline is not None else ()):
+            calls = entry.plan.calls if entry.plan is not None else ()
+            if topics := likeliest_topics(VOTES.validate_python(call.votes or ()) for call in calls):
+                return topics
+        return ()
+
+    def _locale(self, sender: Sender) -> str | None:
+        """The locale of a known customer."""
+        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        return None if customer is None else customer.locale
 
     def _waiting(self, mail_id: MailId) -> Proposed | None:
         """The answer to a mail that waits for a person; None: there is none."""

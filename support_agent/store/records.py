@@ -155,7 +155,8 @@ class MailRecord(Record):
 class CaseRecord(Record):
     """One customer's thread. `participants` are its addresses, sorted; only they may continue it.
 
-    `assignee` is the staff member who has it, None: the whole desk, or the machine.
+    `assignee` is the staff member who has it, None: the whole desk, or the machine. `desk` is the address that its
+    packets go to if nobody has it, `desk_why` the rule that says so; both are None before its first packet.
     """
 
     id: Annotated[CaseId, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
@@ -165,6 +166,8 @@ class CaseRecord(Record):
     opened_at: Instant
     participants: tuple[str, ...] = ()
     assignee: str | None = None
+    desk: str | None = None
+    desk_why: str | None = None
 
 
 class CaseSummary(Record):
@@ -173,6 +176,14 @@ class CaseSummary(Record):
     case: CaseRecord
     mails: int
     last_received_at: Instant | None
+
+
+class DeskCases(Record):
+    """How many cases people have at a desk by one rule."""
+
+    desk: str
+    why: str
+    cases: int
 
 
 class ToolCallRecord(Record):
