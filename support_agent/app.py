@@ -26,6 +26,7 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.facts import Retrieve
 from support_agent.config.packaged_files import packaged
+from support_agent.config.senders import SenderSettings
 from support_agent.config.settings import Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
@@ -294,6 +295,8 @@ def open_bench(settings: Settings, level: int | None, *, without_model: bool = F
     from support_agent.ops.backtest.running import Bench, model_free, todays, version_of
     from support_agent.ops.evals.opening import NoModel
 
+    # How good the agent is does not depend on whom it may answer already.
+    settings = settings.model_copy(update={"senders": SenderSettings()})
     settings = model_free(settings) if without_model else settings
     company, templates = (
         todays(Company.load(settings.company), utc_now().date()),

@@ -23,6 +23,7 @@ from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSe
 from support_agent.config.intentions import IntentionSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.search import LOOPBACK, SearchSettings
+from support_agent.config.senders import SenderSettings
 from support_agent.config.sources import ENV_PREFIX
 from support_agent.core.levels import AUTHENTICATED, CUSTOMER
 from support_agent.core.locales import FALLBACK_LOCALE, LocaleTag
@@ -453,6 +454,7 @@ class Settings(BaseSettings):
     oauth: OAuthSettings = OAuthSettings()
     agent: AgentSettings = AgentSettings()
     desk: DeskSettings = DeskSettings()
+    senders: SenderSettings = SenderSettings()
     autonomy: AutonomySettings = AutonomySettings()
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()

@@ -1,4 +1,4 @@
-"""Checks the settings about people: the rules by which cases get their desk.
+"""Checks the settings about people: the rules by which cases get their desk, and the lists of senders.
 
 Checked by tests/unit/ops/test_check_desk.py.
 """
@@ -16,9 +16,10 @@ from support_agent.company.company import Company
 from support_agent.company.languages import known_languages
 from support_agent.config.desk import DeskRoute
 from support_agent.config.settings import Settings
-from support_agent.core.findings import Finding, nearest
+from support_agent.core.findings import Finding, Severity, nearest
 from support_agent.errors import ConfigError
 from support_agent.mail.addresses import normal_address
+from support_agent.mail.senders.lists import entry_for
 from support_agent.ops.autonomy_report import titles_of
 from support_agent.ops.config_file import ConfigFile, address_findings
 from support_agent.tools.ending import Reason
@@ -57,6 +58,19 @@ def check_named(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
             for name in (name for name in names if name not in known):
                 what = f"{_rule(nth)} names {name!r} in its {key}, and {why}{nearest(name, known)}"
                 yield config.finding(f"{ROUTES}.{key}", what, "correct it, or delete it", nth=nth)
+
+
+def check_senders(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
+    """What is wrong with the lists of senders: addresses of ours that they block, and entries that never count."""
+    senders, key = settings.senders, "senders.block"
+    for address in dict.fromkeys(filter(None, settings.desk.people)):
+        if entry := entry_for(normal_address(address) or "", senders.block):
+            what = f"{key} has {entry!r}, which stands for {address}, an address of your people"
+            yield config.finding(key, what, "delete it: their mail would be filed unless it answers a packet")
+    for entry in senders.allow:
+        if block := entry_for(normal_address(entry) or f"x@{entry.rpartition('@')[2]}", senders.block):
+            what = f"senders.allow has {entry!r}, and {key} has {block!r}, which counts first"
+            yield config.finding("senders.allow", what, "delete one of them", severity=Severity.WARNING)
 
 
 def _rule(nth: int) -> str:

@@ -21,7 +21,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.errors import SupportAgentError
-from support_agent.mail.machines.screening import OWN_MAIL_RULE
+from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
 from support_agent.store.database import normalise_url
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
@@ -161,6 +161,12 @@ ENDS = (
         "from the desk's people within a day were not passed on to the customer",
         "a person is notified of at most agent.max_packets_per_sender_a_day a day: read the others in the mailbox;"
         " `support-agent show CASE` says why each was not passed on",
+    ),
+    End(BLOCK_RULE, "within a day from senders that senders.block lists: filed, nobody has read them", ""),
+    End(
+        EscalationReason.NOT_ALLOWED,
+        "within a day from senders that senders.allow does not list: a person has them",
+        "",
     ),
     End("S14", "within a day were spam by the word of your own server: filed (S14)", ""),
 )

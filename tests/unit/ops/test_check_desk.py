@@ -11,7 +11,7 @@ from support_agent.config.loading import load
 from support_agent.core.findings import Finding
 from support_agent.demo import workspace
 from support_agent.ops.check import check_agent, check_file
-from support_agent.ops.check_desk import check_named, check_routes
+from support_agent.ops.check_desk import check_named, check_routes, check_senders
 from support_agent.ops.config_file import ConfigFile
 
 TODAY = date(2026, 11, 20)
@@ -106,3 +106,20 @@ def test_check_and_doctor_say_it(made: Path) -> None:
     path = made / "with-routes.toml"
     assert any("can never decide" in finding.what for finding in check_file(path, TODAY))
     assert any("can never decide" in finding.what for finding in check_agent(load(path)))
+
+
+@pytest.mark.parametrize(
+    ("lists", "what"),
+    [
+        ('block = ["harborfile.example"]\n', "stands for desk@harborfile.example, an address of your people"),
+        ('block = ["x.example"]\nallow = ["ada@x.example"]\n', "has 'x.example', which counts first"),
+        ('block = ["x.example"]\nallow = ["mail.x.example"]\n', "has 'x.example', which counts first"),
+        ('block = ["ada@x.example"]\nallow = ["x.example"]\n', ""),
+    ],
+)
+def test_lists_that_block_ones_own_people_or_each_other_are_found(made: Path, lists: str, what: str) -> None:
+    original, path = made / "support-agent.toml", made / "with-senders.toml"
+    path.write_text(f"{original.read_text('utf-8')}[senders]\n{lists}", "utf-8")
+    findings = list(check_senders(load(path), ConfigFile.read(path)))
+    assert [what in finding.what for finding in findings] == [True] * bool(what)
+    assert all(finding.line for finding in findings)
