@@ -162,6 +162,7 @@ def wire(
     from support_agent.outbound.delivery_status import Reports
     from support_agent.outbound.notices import Notices
     from support_agent.outbound.queueing import OutboundQueue
+    from support_agent.outbound.reminders import Reminders
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
     from support_agent.workflow.desk_commands import DeskCommands
@@ -192,6 +193,7 @@ def wire(
         queue=queue,
         outbox_sender=outbox_sender,
         notices=Notices(store, rates, queue, outbox_sender, routing, now),
+        reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
         now=now,
     )
 

@@ -143,6 +143,7 @@ def test_the_settings_about_people_are_settings_without_findings(made: Path) -> 
     path.write_text("\n".join([own, *blocks("toml", "docs/desk.md")]), "utf-8")
     assert [str(one) for one in check_agent(load(path), path)] == []
     assert [str(one) for one in check_named(load(path), ConfigFile.read(path))] == []
+    assert load(path).hours.has_hours
 
 
 @pytest.mark.parametrize("name", PATHS)

@@ -16,6 +16,12 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    # An older version does not know these kinds.
+    op.execute(
+        "DELETE FROM delivery_updates WHERE outbox_id IN (SELECT id FROM outbox WHERE kind IN ('reminder', 'digest'))"
+    )
+    op.execute("DELETE FROM outbox WHERE kind IN ('reminder', 'digest')")
+    op.execute("DELETE FROM rendered_mails WHERE kind IN ('reminder', 'digest')")
     with op.batch_alter_table("cases") as cases:
         cases.drop_column("desk_why")
         cases.drop_column("desk")

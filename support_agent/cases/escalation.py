@@ -28,3 +28,4 @@ class EscalationReason(StrEnum):
     UNDONE = "undone"
     NOT_CARRIED_OUT = "not_carried_out"
     NOT_ALLOWED = "not_allowed"
+    REMINDER = "reminder"

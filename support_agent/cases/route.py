@@ -90,7 +90,7 @@ def own_addresses(settings: Settings) -> set[str]:
 
 def staff_addresses(settings: Settings) -> set[str]:
     """The addresses whose replies to packets are passed on: the desks' and those of their staff."""
-    return {lower_address(address) for address in settings.desk.people}
+    return {lower_address(address) for address in settings.people}
 
 
 def unproven_ours(sender: Sender, settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""The rules by which a case gets its desk; part of `settings.DeskSettings`."""
+"""The rules by which a case gets its desk, and reminders of cases; parts of `settings.Settings`."""
 
 from __future__ import annotations
 
@@ -35,3 +35,25 @@ class DeskRoute(Frozen):
     known customer's locale is likely, it is that."""
     reasons: tuple[ReasonCode, ...] = ()
     """Reason codes that packets show in brackets: `person_asked_for`, `not_covered`."""
+
+
+class ReminderSettings(Frozen):
+    """Reminders of cases that no person has answered.
+
+    Hours are those in which people work, by `hours`; without any, all hours. A case is answered by a reply that is
+    passed on, by a command that sends something, or where the Sent folder shows an answer to what was proposed; one
+    that is closed or given back waits for nobody.
+    """
+
+    after_h: Annotated[float, Field(ge=0, le=8760)] = 0.0
+    """After how many hours without an answer the desk of the case, or who has it, is reminded; 0: never."""
+    every_h: Annotated[float, Field(gt=0, le=8760)] = 8.0
+    """Hours from one reminder of a case to the next."""
+    most: Annotated[int, Field(ge=1, le=100)] = 3
+    """Most reminders of a case until it is answered."""
+    address: str = ""
+    """Who gets reminders instead, such as a lead; empty: nobody. Such an address is staff."""
+    address_from: Annotated[int, Field(ge=1, le=100)] = 1
+    """From which reminder of a case on they go to `address`; 2: the first one goes to the desk."""
+    until_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """Nobody is reminded of what came in longer ago, so that reminders can be turned on where many cases are open."""

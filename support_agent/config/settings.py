@@ -17,9 +17,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.backtest import BacktestSettings
-from support_agent.config.desk import DeskRoute
+from support_agent.config.desk import DeskRoute, ReminderSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
+from support_agent.config.hours import HoursSettings
 from support_agent.config.intentions import IntentionSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.search import LOOPBACK, SearchSettings
@@ -455,6 +456,8 @@ class Settings(BaseSettings):
     agent: AgentSettings = AgentSettings()
     desk: DeskSettings = DeskSettings()
     senders: SenderSettings = SenderSettings()
+    hours: HoursSettings = HoursSettings()
+    reminders: ReminderSettings = ReminderSettings()
     autonomy: AutonomySettings = AutonomySettings()
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()
@@ -471,6 +474,11 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     backtest: BacktestSettings = BacktestSettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Every address of people who get packets or reminders."""
+        return (*self.desk.people, *filter(None, (self.reminders.address,)))
 
     @model_validator(mode="after")
     def _remembers_answers(self) -> Settings:

@@ -29,7 +29,7 @@ from support_agent.core.locales import FALLBACK_LOCALE
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.mail.addresses import normal_address
-from support_agent.ops.check_desk import check_named, check_routes, check_senders
+from support_agent.ops.check_desk import check_named, check_reminders, check_routes, check_senders
 from support_agent.ops.config_file import ConfigFile, address_findings
 from support_agent.ops.template_checks import check_templates
 from support_agent.planner.calibration import calibration_findings
@@ -101,7 +101,8 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
         if own & {normal_address(address) for address in addresses}:
             what = f"{key} is the agent's own address, so mail for people comes back to the agent"
             findings.append(config.finding(key, what, "write an address that people read"))
-    findings += [*check_routes(settings, config), *check_senders(settings, config)]
+    for check_people in (check_routes, check_senders, check_reminders):
+        findings += check_people(settings, config)
     if not agent.secret.get_secret_value():
         todo = "set it to a file with 32 random characters or more; `support-agent init` writes one"
         findings.append(config.finding("agent.secret_file", "agent.secret_file is not set", todo))

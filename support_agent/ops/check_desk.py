@@ -1,4 +1,4 @@
-"""Checks the settings about people: the rules by which cases get their desk, and the lists of senders.
+"""Checks the settings about people: the rules by which cases get their desk, lists of senders, reminders, hours.
 
 Checked by tests/unit/ops/test_check_desk.py.
 """
@@ -63,7 +63,7 @@ def check_named(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
 def check_senders(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
     """What is wrong with the lists of senders: addresses of ours that they block, and entries that never count."""
     senders, key = settings.senders, "senders.block"
-    for address in dict.fromkeys(filter(None, settings.desk.people)):
+    for address in dict.fromkeys(filter(None, settings.people)):
         if entry := entry_for(normal_address(address) or "", senders.block):
             what = f"{key} has {entry!r}, which stands for {address}, an address of your people"
             yield config.finding(key, what, "delete it: their mail would be filed unless it answers a packet")
@@ -71,6 +71,28 @@ def check_senders(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
         if block := entry_for(normal_address(entry) or f"x@{entry.rpartition('@')[2]}", senders.block):
             what = f"senders.allow has {entry!r}, and {key} has {block!r}, which counts first"
             yield config.finding("senders.allow", what, "delete one of them", severity=Severity.WARNING)
+
+
+def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
+    """What is wrong with the settings of reminders, and of the hours that they count by."""
+    reminders, key = settings.reminders, "reminders.address"
+    if reminders.address:
+        yield from address_findings(config, key, [reminders.address], "the address of a person")
+        if _is_own(reminders.address, settings):
+            what = f"{key} is the agent's own address, so reminders come back to the agent"
+            yield config.finding(key, what, "write an address that people read")
+        if not reminders.after_h:
+            what, todo = f"{key} is set, and reminders.after_h is 0, so nobody is reminded", "set reminders.after_h"
+            yield config.finding(key, what, todo, severity=Severity.WARNING)
+        elif reminders.address_from > reminders.most:
+            what = f"reminders.address_from = {reminders.address_from} is above reminders.most = {reminders.most}"
+            todo = f"raise reminders.most: {reminders.address} gets no reminder"
+            yield config.finding("reminders.address_from", what, todo, severity=Severity.WARNING)
+    hours = settings.hours
+    if (hours.holidays or hours.reply_within_h) and not hours.has_hours:
+        what = "no day of the week has hours, so nothing is said of hours.holidays and hours.reply_within_h"
+        todo = 'write the hours of a day: monday = ["09:00-17:00"]'
+        yield config.finding("hours.monday", what, todo, severity=Severity.WARNING)
 
 
 def _rule(nth: int) -> str:

@@ -6,7 +6,7 @@ Checked by tests/unit/ops/test_explain.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from pydantic import JsonValue, ValidationError
@@ -212,21 +212,29 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
         ConfigError, PermanentError: as `timeline`.
     """
     found = case_timeline(store, case_id)
+    people = frozenset(change.assignee for change in store.cases.changes(found.case.id))
     return tuple(
-        _why(row, record, queries, _why_desk(row, found.case))
+        _why(row, record, queries, _why_desk(row, found.case, people))
         for entry in found.mails
         for queries in [_queries(store, entry)]
         for row, record in _composed(entry)
     )
 
 
-def _why_desk(row: OutboxRecord, case: CaseRecord) -> str:
-    """Why a packet went to its address; "" for other mails."""
+def _why_desk(row: OutboxRecord, case: CaseRecord, people: Collection[str | None]) -> str:
+    """Why a packet went to its address; "" for other mails.
+
+    Args:
+        people: Who has had the case.
+    """
     if not row.kind.is_for_desk:
         return ""
-    if case.desk is None:  # an older version sent it
-        return f"settings: {DEFAULT}"
-    return f"settings: {case.desk_why or DEFAULT}" if row.recipient == case.desk else "who had the case then"
+    if row.recipient == case.desk:
+        return f"settings: {case.desk_why or DEFAULT}"
+    if row.recipient in people:
+        return "a person had the case"
+    is_to_lead = row.kind is OutgoingKind.REMINDER
+    return "settings: reminders.address" if is_to_lead else f"settings: {DEFAULT}"  # its desk was another one then
 
 
 def _queries(store: Store, entry: MailTimeline) -> Queries | None:

@@ -77,12 +77,12 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         counted = ", ".join(
             f"{number} {status.value}" for status, number in store.traffic.totals().mails.items() if number
         )
-        found = list(_kept(store, now))  # first: it fails where a table is missing
+        found = list(_kept(store, settings, now))  # first: it fails where a table is missing
         yield ok(subject, f"its tables are current; mails: {counted or 'none'}")
         yield from found
 
 
-def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
+def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
@@ -90,6 +90,10 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
         names = named([row.case_id or row.mail_id for row in proposed])
         yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
     yield from _desks(store)
+    if settings.reminders.after_h:
+        waiting = store.waits.cases(now - timedelta(days=settings.reminders.until_days))
+        longest = f", the longest since {waiting[0].since:%Y-%m-%d %H:%M} UTC" if waiting else ""
+        yield ok("database", f"cases that wait for a person's answer: {len(waiting)}{longest}")
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")

@@ -22,6 +22,7 @@ from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
 from support_agent.cases.desks import Subject, desk_for, language_in, likeliest_topics, topics_of
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
 from support_agent.company.company import Company
@@ -58,6 +59,8 @@ from support_agent.tools.ending import Reason
 log = structlog.get_logger(__name__)
 
 VOTES = TypeAdapter(tuple[Vote, ...])
+TOLD_FROM_THE_START = (Intent.NOT_HELPED, Intent.ANY_NEWS, EscalationReason.REMINDER)
+"""Reasons for which a person needs the case from its first mail on."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,17 @@ class OutboundQueue:
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost.id)
 
+    def remind(self, mail: RoutedMail, decision: Decision, to: str = "") -> OutboxRecord:
+        """Queue a reminder of a case that nobody has answered.
+
+        Args:
+            mail: The mail that the case's last packet is about.
+            to: Who gets it; "": who gets the case's packets.
+        """
+        earlier = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.REMINDER)
+        number = 1 + max((reminder.number for reminder in earlier), default=0)
+        return self.store.outbox.queue(self._packet(mail, decision, OutgoingKind.REMINDER, number=number, to=to))[0]
+
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         number = 1 + max((notice.number for notice in earlier), default=0)
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=number)
@@ -156,9 +170,10 @@ class OutboundQueue:
         answered: str | None = None,
         proposed: Proposed | None = None,
         number: int = 1,
+        to: str = "",
     ) -> OutgoingMail:
         """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
-        needs_story = decision.plan.reason in (Intent.NOT_HELPED, Intent.ANY_NEWS)
+        needs_story = decision.plan.reason in TOLD_FROM_THE_START
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         parent_id = mail.route.customer_mail_id or mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
@@ -171,7 +186,7 @@ class OutboundQueue:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             rendered = packet_mail(packet, templates, kind)
-        return self._outgoing(mail, rendered, self._desk_of(mail, decision), templates=templates, number=number)
+        return self._outgoing(mail, rendered, to or self._desk_of(mail, decision), templates=templates, number=number)
 
     def _desk_of(self, mail: RoutedMail, decision: Decision) -> str:
         """Who gets the case's packets: the staff member who has the case, else its desk.

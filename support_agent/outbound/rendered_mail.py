@@ -119,7 +119,7 @@ class RenderedMail(Frozen):
         match self.kind:
             case OutgoingKind.ANSWER | OutgoingKind.ACKNOWLEDGEMENT:
                 return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
-            case OutgoingKind.PACKET | OutgoingKind.FAILURE:
+            case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER:
                 return compose_notice(headers, subject=self.subject, text=self.text, original=original)
             case OutgoingKind.PERSON_REPLY:
                 files = enclosed(stored_files(self.payload), cause)
@@ -149,7 +149,7 @@ def acknowledgement_mail(acknowledgement: Acknowledgement, templates: Templates)
 
 
 def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
-    """Render a packet, or a notice of a `failure`, for the desk and pass it through the gate.
+    """Render a packet, a notice of a `failure` or a `reminder` for the desk and pass it through the gate.
 
     Raises:
         GateRefused: as `answer_mail`.
@@ -270,7 +270,7 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
             return _gated(record.kind, final, render_answer(final, templates), templates)
         case OutgoingKind.ACKNOWLEDGEMENT:
             return acknowledgement_mail(Acknowledgement.model_validate(record.payload), templates)
-        case OutgoingKind.PACKET | OutgoingKind.FAILURE:
+        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER:
             return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
         case OutgoingKind.PERSON_REPLY:
             words = str(record.payload["words"])

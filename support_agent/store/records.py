@@ -58,22 +58,23 @@ class CaseState(StrEnum):
 
 
 class OutgoingKind(StrEnum):
-    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure`.
+    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure` and `reminder`.
 
-    A `failure` is a packet that tells the desk what went wrong after the mail was decided; there may be several, so
-    they are numbered.
+    A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
+    that nobody has answered yet; there may be several, so they are numbered.
     """
 
     ANSWER = "answer"
     ACKNOWLEDGEMENT = "acknowledgement"
     PACKET = "packet"
     FAILURE = "failure"
+    REMINDER = "reminder"
     PERSON_REPLY = "person_reply"
 
     @property
     def is_for_desk(self) -> bool:
         """Whether mails of this kind go to the desk, not to a customer."""
-        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE)
+        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER)
 
     @property
     def is_automatic_to_sender(self) -> bool:
@@ -176,6 +177,19 @@ class CaseSummary(Record):
     case: CaseRecord
     mails: int
     last_received_at: Instant | None
+
+
+class WaitingCase(Record):
+    """A case that a person has and has not answered; `mail_id` is the mail that its last packet is about.
+
+    `since` is when the first packet was made that no answer followed; `reminded_at` and `reminders` count from then.
+    """
+
+    case_id: CaseId
+    mail_id: MailId
+    since: Instant
+    reminders: int
+    reminded_at: Instant | None
 
 
 class DeskCases(Record):

@@ -48,6 +48,7 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
+from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.rendered_mail import own_words, unfit
 from support_agent.outbound.sender import OutboxSender
 from support_agent.outbound.staff_files import Chosen, files_of
@@ -95,6 +96,7 @@ class Stages:
     queue: OutboundQueue
     outbox_sender: OutboxSender
     notices: Notices
+    reminders: Reminders
     now: Callable[[], datetime]
 
     def keep_company(self) -> None:

@@ -11,7 +11,7 @@ from support_agent.config.loading import load
 from support_agent.core.findings import Finding
 from support_agent.demo import workspace
 from support_agent.ops.check import check_agent, check_file
-from support_agent.ops.check_desk import check_named, check_routes, check_senders
+from support_agent.ops.check_desk import check_named, check_reminders, check_routes, check_senders
 from support_agent.ops.config_file import ConfigFile
 
 TODAY = date(2026, 11, 20)
@@ -121,5 +121,25 @@ def test_lists_that_block_ones_own_people_or_each_other_are_found(made: Path, li
     original, path = made / "support-agent.toml", made / "with-senders.toml"
     path.write_text(f"{original.read_text('utf-8')}[senders]\n{lists}", "utf-8")
     findings = list(check_senders(load(path), ConfigFile.read(path)))
+    assert [what in finding.what for finding in findings] == [True] * bool(what)
+    assert all(finding.line for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("sections", "what"),
+    [
+        ('[reminders]\naddress = "support@harborfile.example"\nafter_h = 1\n', "is the agent's own address"),
+        ('[reminders]\naddress = "Lead <l@x.example>"\nafter_h = 1\n', "is no plain address"),
+        ('[reminders]\naddress = "lead@x.example"\n', "reminders.after_h is 0, so nobody is reminded"),
+        ('[reminders]\naddress = "l@x.example"\nafter_h = 1\naddress_from = 4\n', "is above reminders.most = 3"),
+        ("[hours]\nholidays = [2026-12-25]\n", "no day of the week has hours"),
+        ("[hours]\nreply_within_h = 4\n", "no day of the week has hours"),
+        ('[reminders]\nafter_h = 1\n[hours]\nmonday = ["09:00-17:00"]\nholidays = [2026-12-25]\n', ""),
+    ],
+)
+def test_reminders_that_nobody_gets_and_holidays_without_hours_are_found(made: Path, sections: str, what: str) -> None:
+    original, path = made / "support-agent.toml", made / "with-reminders.toml"
+    path.write_text(f"{original.read_text('utf-8')}{sections}", "utf-8")
+    findings = list(check_reminders(load(path), ConfigFile.read(path)))
     assert [what in finding.what for finding in findings] == [True] * bool(what)
     assert all(finding.line for finding in findings)
