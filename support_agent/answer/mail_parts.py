@@ -13,7 +13,14 @@ from typing import Any
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
+from support_agent.answer.formatting import (
+    bare_subject,
+    clean_lines,
+    format_clock,
+    format_confidence,
+    format_count,
+    format_weekday,
+)
 from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
@@ -31,8 +38,16 @@ def _without_prefix(subject: str, _: str) -> str | None:
 
 
 _SUBJECT = Part(SubjectSource, "subject", _without_prefix, is_required=never, is_optional=True)
+_OF_COMPANY = (Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
 ACKNOWLEDGEMENT = Shape(
-    parts=(Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
+    parts=(
+        *_OF_COMPANY,
+        computed("open_day", lambda at, tag: format_weekday(at.date(), tag), read="opens_at", is_optional=True),
+        computed("open_time", lambda at, tag: format_clock(at.time(), tag), read="opens_at", is_optional=True),
+        Part(SettingsSource, "time_zone", read="opens_in", is_required=never, is_optional=True),
+        Part(SettingsSource, "reply_hours", format_count, read="reply_within_h", is_optional=True),
+    ),
+    facts={"is_one_hour": lambda acknowledgement: acknowledgement.reply_within_h == 1},
 )
 COUNTS = Shape(
     parts=(
@@ -48,7 +63,7 @@ COUNTS = Shape(
 )
 """How many of the mail's questions are answered."""
 _NAME = Part(CustomerSource, "name", name="greeting_name", is_required=never, is_optional=True)
-ANSWER = Shape(parts=(*ACKNOWLEDGEMENT.parts, _NAME), groups=(Group("counts", COUNTS, read=itself),))
+ANSWER = Shape(parts=(*_OF_COMPANY, _NAME), groups=(Group("counts", COUNTS, read=itself),))
 
 
 def _confidence(probability: float, _: str) -> str:

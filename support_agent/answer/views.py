@@ -23,7 +23,7 @@ from support_agent.errors import GateRefused
 
 ROOT_NAMES = frozenset(
     {"company", "support_address", "greeting_name", "subject", "answers", "counts", "notice", "packet"}
-    | {"item", "operand"}
+    | {"item", "operand", "open_day", "open_time", "time_zone", "reply_hours", "is_one_hour"}
 )
 """The top names of templates; `item` and `operand` only inside the loops that set them."""
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})

@@ -32,6 +32,7 @@ from support_agent.ops.template_samples import (
     sample_acknowledgements,
     sample_answers,
     sample_items,
+    sample_later_acknowledgements,
     sample_later_packets,
     sample_packets,
 )
@@ -40,6 +41,8 @@ from support_agent.ops.template_tests import load_cases, run_case
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 STAFF_SECTIONS = ("level", "reason", "finding", "command")
 """Sections of words that only the desk reads."""
+STORY_OF_OTHERS = "packets with a proposed answer or the story of a case use the program's template"
+SILENT_ON_HOURS = "acknowledgements do not say when people work and answer (hours)"
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be equal, because the year or the month follows them."""
 
@@ -169,13 +172,16 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
             check(render(made, templates), made, templates)
         except GateRefused as error:
             yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
-    for packet in sample_later_packets(language):
+    later: tuple[tuple[MadeFrom, str, str], ...] = (
+        *((made, "escalation", STORY_OF_OTHERS) for made in sample_later_packets(language)),
+        *((made, "acknowledgement", SILENT_ON_HOURS) for made in sample_later_acknowledgements(language)),
+    )
+    for made, name, what in later:
         try:
-            check(render(packet, templates), packet, templates)
+            check(render(made, templates), made, templates)
         except GateRefused as error:
-            what = f"packets with a proposed answer or the story of a case use the program's template: {error}"
             todo = "take over the parts of the template that `init` writes"
-            yield Finding.warning(place("escalation", "text"), None, what, todo)
+            yield Finding.warning(place(name, "text"), None, f"{what}: {error}", todo)
 
 
 def _item_findings(

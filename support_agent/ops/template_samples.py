@@ -143,6 +143,14 @@ def sample_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
         yield Acknowledgement(company="Example & Co.", locale=locale, subject=subject, support_address=_ADDRESS)
 
 
+def sample_later_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
+    """Acknowledgements with parts that older templates lack: when people work next, and how soon they answer."""
+    (now, _) = sample_acknowledgements(locale)
+    closed = {"opens_at": _AT, "opens_in": "Europe/Berlin"}
+    for hours in (closed, {"reply_within_h": 1}, {**closed, "reply_within_h": 4}):
+        yield now.model_copy(update=hours)
+
+
 def sample_packets(locale: str) -> Iterator[Packet]:
     """A full packet and the smallest possible one."""
     full = Packet(

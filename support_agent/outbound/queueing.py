@@ -23,6 +23,7 @@ from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
 from support_agent.cases.desks import Subject, desk_for, language_in, likeliest_topics, topics_of
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.hours import Hours
 from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
 from support_agent.company.company import Company
@@ -239,20 +240,24 @@ class OutboundQueue:
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
-        accounts, level = self.company.accounts, mail.sender.level
+        accounts, level, hours = self.company.accounts, mail.sender.level, self.settings.hours
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
+        opens_at = Hours(hours).closed_until(self.now())
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,
             locale=self.templates.locale_of(customer, self.settings.company.locale),
             subject=thread_subject(mail.message.subject) if level >= PROVEN else None,
             support_address=self.settings.agent.address,
+            opens_at=opens_at,
+            opens_in=hours.time_zone if opens_at is not None else None,
+            reply_within_h=hours.reply_within_h if hours.has_hours and hours.reply_within_h else None,
         )
-        try:
-            rendered = acknowledgement_mail(acknowledgement, self.templates)
-        except GateRefused as refused:
-            log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
-            return ()
-        return (self._outgoing(mail, rendered, mail.sender.address),)
+        for one in dict.fromkeys((acknowledgement, acknowledgement.without_hours)):  # older templates lack the hours
+            try:
+                return (self._outgoing(mail, acknowledgement_mail(one, self.templates), mail.sender.address),)
+            except GateRefused as refused:
+                log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
+        return ()
 
     def _outgoing(
         self,

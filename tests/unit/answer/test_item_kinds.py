@@ -48,7 +48,7 @@ STORED_PARTS = {
     "account": "label row_noun value day period_name period_first period_last row_day row_label row_value record "
     "identifier column column_value",
     "clarification": "text",
-    "computed": "answered asked remaining row_count result",
+    "computed": "answered asked open_day open_time remaining row_count result",
     "customer": "name",
     "document": "number title url valid_from language heading sentence step cell row rule",
     "inbound": "case_id customer_address level level_why subject mail_line left_out reason_code why call confidence "
@@ -57,7 +57,7 @@ STORED_PARTS = {
     "page_heading page_document page_found_by page_text answered_line "
     "reply_address proposed_line proposed_id offered_until command_title command_line command_link "
     "story_who story_at story_line story_left_out",
-    "settings": "company support_address",
+    "settings": "company reply_hours support_address time_zone",
     "subject": "subject",
     "word": "period aggregation step operation reason level finding command",
 }
