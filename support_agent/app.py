@@ -166,6 +166,7 @@ def wire(
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
     from support_agent.workflow.desk_commands import DeskCommands
+    from support_agent.workflow.digest import WeeklyDigest
     from support_agent.workflow.labelling import Labelling
     from support_agent.workflow.stages import Stages
 
@@ -194,6 +195,7 @@ def wire(
         outbox_sender=outbox_sender,
         notices=Notices(store, rates, queue, outbox_sender, routing, now),
         reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
+        digest=WeeklyDigest(store, settings, company, breaker, queue, outbox_sender, now),
         now=now,
     )
 

@@ -68,6 +68,12 @@ def reason(office: Office, mail_id: MailId) -> str | None:
     return one(office, mail_id).reason_code
 
 
+def digest(office: Office, mail_id: MailId) -> OutboxRecord:
+    """A digest that a mail carries."""
+    stages, now = office.stages, office.clock()
+    return stages.queue.digest(stages.digest.digest(now, now), mail_id, DESK)
+
+
 def remind(office: Office, mail_id: MailId) -> OutboxRecord:
     """A reminder of a mail's case, whether or not one is due."""
     stages = office.stages

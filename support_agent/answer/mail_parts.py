@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import (
     bare_subject,
@@ -25,7 +26,7 @@ from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
-MadeFrom = FinalAnswer | Acknowledgement | Packet
+MadeFrom = FinalAnswer | Acknowledgement | Packet | Digest
 """The data of a mail."""
 
 
@@ -212,4 +213,64 @@ PACKET = Shape(
     ),
     layout=_by_question,
     layout_names=frozenset({"evidence", "question"}),
+)
+
+
+def _day(instant: datetime, tag: str) -> str:
+    return format_weekday(instant.date(), tag)
+
+
+def _hours(hours: float, _: str) -> str:
+    return f"{hours:.1f}"
+
+
+def _share(kind: str, *more: Part) -> Shape:
+    """A name with the number of mails; the sources of each list have names of their own."""
+    return Shape(
+        parts=(
+            inbound(f"{kind}_name", name="name"),
+            inbound(f"{kind}_title", name="title", is_required=never, is_optional=True),
+            inbound(f"{kind}_mails", format_count, name="mails"),
+            *more,
+        )
+    )
+
+
+_REASON_WORDS = word("reason", name="words", read="name", is_required=never, is_optional=True)
+_GROWN = Shape(
+    parts=(
+        inbound("grown_topic", name="topic"),
+        inbound("grown_title", name="title", is_required=never, is_optional=True),
+        inbound("grown_before", format_count, name="before"),
+        inbound("grown_now", format_count, name="now"),
+    ),
+    facts={"is_sure": lambda grown: grown.is_sure},
+)
+_AGE = Shape(
+    parts=(
+        inbound("age_least", format_count, name="least_days"),
+        inbound("age_below", format_count, name="below_days", is_optional=True),
+        inbound("age_cases", format_count, name="cases"),
+    )
+)
+DIGEST = Shape(
+    parts=(
+        inbound("week_since", _day, name="since"),
+        inbound("week_until", _day, name="until"),
+        *(
+            inbound(f"week_{name}", format_count, name=name)
+            for name in ("mails", "answered", "partly_answered", "escalated", "filed", "waiting")
+        ),
+        inbound("people_answered", format_count),
+        inbound("people_open", format_count),
+        inbound("median_hours", _hours, is_optional=True),
+        inbound("ninetieth_hours", _hours, is_optional=True),
+    ),
+    groups=(
+        Group("answered_by", _share("answered_by"), counted("index")),
+        Group("reasons", _share("reason", _REASON_WORDS), lambda n, _: {"index": n, "answer": 0, "item": n}),
+        Group("filed_by", _share("filed_by"), counted("index")),
+        Group("grown", _GROWN, counted("index")),
+        Group("ages", _AGE, counted("index")),
+    ),
 )

@@ -1,8 +1,8 @@
-"""The rules by which a case gets its desk, and reminders of cases; parts of `settings.Settings`."""
+"""The rules by which a case gets its desk, reminders of cases, the digest; parts of `settings.Settings`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -57,3 +57,16 @@ class ReminderSettings(Frozen):
     """From which reminder of a case on they go to `address`; 2: the first one goes to the desk."""
     until_days: Annotated[int, Field(ge=1, le=3650)] = 30
     """Nobody is reminded of what came in longer ago, so that reminders can be turned on where many cases are open."""
+
+
+class DigestSettings(Frozen):
+    """A mail to the lead once a week, with the week's numbers; the time zone is `hours.time_zone`.
+
+    One that was missed, because the agent was off or paused, is sent late, once.
+    """
+
+    address: str = ""
+    """Who gets it; empty: nobody."""
+    weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = "monday"
+    hour: Annotated[int, Field(ge=0, le=23)] = 8
+    """The hour of that day from which on it is sent, by the clock on the wall. The week ends then."""

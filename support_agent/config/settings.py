@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.backtest import BacktestSettings
-from support_agent.config.desk import DeskRoute, ReminderSettings
+from support_agent.config.desk import DeskRoute, DigestSettings, ReminderSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.config.hours import HoursSettings
@@ -445,6 +445,10 @@ class LogSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
+DIGEST_DAYS = 15
+"""The digest compares two weeks."""
+
+
 class Settings(BaseSettings):
     """The whole tree of settings; `loading.load` makes one."""
 
@@ -458,6 +462,7 @@ class Settings(BaseSettings):
     senders: SenderSettings = SenderSettings()
     hours: HoursSettings = HoursSettings()
     reminders: ReminderSettings = ReminderSettings()
+    digest: DigestSettings = DigestSettings()
     autonomy: AutonomySettings = AutonomySettings()
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()
@@ -485,6 +490,8 @@ class Settings(BaseSettings):
         kept, needed = self.store.retention_days, self.agent.identical_answer_days
         if kept < needed:  # a deleted answer would be sent again
             raise ValueError(f"store.retention_days = {kept} must not be below agent.identical_answer_days = {needed}")
+        if self.digest.address and kept < DIGEST_DAYS:  # nobody would know that it was sent
+            raise ValueError(f"store.retention_days = {kept} must not be below {DIGEST_DAYS} with digest.address")
         return self
 
     @classmethod

@@ -74,7 +74,7 @@ def check_senders(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
 
 
 def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
-    """What is wrong with the settings of reminders, and of the hours that they count by."""
+    """What is wrong with the settings of reminders and the digest, and of the hours that they go by."""
     reminders, key = settings.reminders, "reminders.address"
     if reminders.address:
         yield from address_findings(config, key, [reminders.address], "the address of a person")
@@ -88,6 +88,11 @@ def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]
             what = f"reminders.address_from = {reminders.address_from} is above reminders.most = {reminders.most}"
             todo = f"raise reminders.most: {reminders.address} gets no reminder"
             yield config.finding("reminders.address_from", what, todo, severity=Severity.WARNING)
+    if address := settings.digest.address:
+        yield from address_findings(config, "digest.address", [address], "the address of a person")
+        if _is_own(address, settings):
+            what = "digest.address is the agent's own address, so the digest comes back to the agent"
+            yield config.finding("digest.address", what, "write an address that people read")
     hours = settings.hours
     if (hours.holidays or hours.reply_within_h) and not hours.has_hours:
         what = "no day of the week has hours, so nothing is said of hours.holidays and hours.reply_within_h"

@@ -276,9 +276,10 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
 
 
 def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
-    """Each mail of the outbox with its sources."""
+    """Each mail of the outbox with its sources; a digest is about no case."""
     records = {(record.kind, record.number): record for record in entry.rendered_mails}
-    found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
+    of_case = (row for row in entry.outbox if row.kind is not OutgoingKind.DIGEST)
+    found = ((row, records.get((row.kind, row.number))) for row in of_case)
     return [(row, record) for row, record in found if record is not None]
 
 

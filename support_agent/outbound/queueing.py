@@ -16,6 +16,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
@@ -36,9 +37,11 @@ from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.packing import Offer, Proposed, packet_of
 from support_agent.outbound.rendered_mail import (
+    Headers,
     RenderedMail,
     acknowledgement_mail,
     answer_mail,
+    digest_mail,
     packet_mail,
     reply_mail,
 )
@@ -132,6 +135,25 @@ class OutboundQueue:
         earlier = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.REMINDER)
         number = 1 + max((reminder.number for reminder in earlier), default=0)
         return self.store.outbox.queue(self._packet(mail, decision, OutgoingKind.REMINDER, number=number, to=to))[0]
+
+    def digest(self, digest: Digest, carrier: MailId, to: str) -> OutboxRecord:
+        """Queue the weekly digest with the company's templates; if those cannot make it, with the packaged templates.
+
+        Args:
+            carrier: The mail that it is stored with; nothing of it is in the digest.
+        """
+        parent = ReceivedMail.of(carrier, self.store.mails.raw(carrier))
+        agent, templates = self.settings.agent, self.templates
+        try:
+            rendered = digest_mail(digest, templates)
+        except GateRefused as refused:
+            log.warning("digest_refused", code=refused.code)
+            templates = Templates.load(packaged("templates"))
+            rendered = digest_mail(digest, templates)
+        self.store.versions.save_templates(templates.version, templates.as_files())
+        headers = rendered.headers(agent, "", carrier, to, self.now(), parent.message, carrier, is_threaded=False)
+        raw = rendered.compose(headers, parent.message, b"")
+        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw))[0]
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         number = 1 + max((notice.number for notice in earlier), default=0)
@@ -291,10 +313,24 @@ class OutboundQueue:
             number,
             is_threaded=mail.sender.level >= PROVEN if is_threaded is None else is_threaded,
         )
-        verp = bounce_address(agent.address, headers.message_id)
+        raw = rendered.compose(headers, parent.message, parent.raw, mail.raw)
+        return self._made(rendered, headers, templates, mail.id, mail.route.case_id, raw, number)
+
+    def _made(
+        self,
+        rendered: RenderedMail,
+        headers: Headers,
+        templates: Templates,
+        mail_id: MailId,
+        case_id: CaseId | None,
+        raw: bytes,
+        number: int = 1,
+    ) -> OutgoingMail:
+        """A mail for the outbox, with the data to rebuild it."""
+        agent, verp = self.settings.agent, self.settings.smtp.verp
         return OutgoingMail(
-            mail_id=mail.id,
-            case_id=mail.route.case_id,
+            mail_id=mail_id,
+            case_id=case_id,
             kind=rendered.kind,
             number=number,
             payload=rendered.payload,
@@ -302,8 +338,8 @@ class OutboundQueue:
             rendered=rendered.rendered,
             header_inputs=headers.model_dump(mode="json"),
             message_id=headers.message_id,
-            envelope_from=verp if self.settings.smtp.verp else agent.address,
-            recipient=to,
-            raw=rendered.compose(headers, parent.message, parent.raw, mail.raw),
+            envelope_from=bounce_address(agent.address, headers.message_id) if verp else agent.address,
+            recipient=headers.to,
+            raw=raw,
             created_at=headers.sent_at,
         )

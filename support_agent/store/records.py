@@ -61,7 +61,8 @@ class OutgoingKind(StrEnum):
     """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure` and `reminder`.
 
     A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
-    that nobody has answered yet; there may be several, so they are numbered.
+    that nobody has answered yet; there may be several, so they are numbered. A `digest` is about no case: the week's
+    last mail carries it.
     """
 
     ANSWER = "answer"
@@ -69,12 +70,13 @@ class OutgoingKind(StrEnum):
     PACKET = "packet"
     FAILURE = "failure"
     REMINDER = "reminder"
+    DIGEST = "digest"
     PERSON_REPLY = "person_reply"
 
     @property
     def is_for_desk(self) -> bool:
         """Whether mails of this kind go to the desk, not to a customer."""
-        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER)
+        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER, OutgoingKind.DIGEST)
 
     @property
     def is_automatic_to_sender(self) -> bool:

@@ -56,6 +56,7 @@ from support_agent.store.records import MailId, MailStatus, OutboxRecord, Outgoi
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.desk_commands import DeskCommands
+from support_agent.workflow.digest import WeeklyDigest
 
 log = structlog.get_logger(__name__)
 
@@ -97,6 +98,7 @@ class Stages:
     outbox_sender: OutboxSender
     notices: Notices
     reminders: Reminders
+    digest: WeeklyDigest
     now: Callable[[], datetime]
 
     def keep_company(self) -> None:
