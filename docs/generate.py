@@ -11,7 +11,7 @@ import itertools
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer.main
 from pydantic import BaseModel, SecretStr
@@ -105,11 +105,21 @@ def settings() -> Iterator[str]:
     """Each section of the configuration: its keys, their defaults and what they are for."""
     for section, field in Settings.model_fields.items():
         model = type(field.default)
-        yield f"\n## [{section}]\n\n{' '.join((inspect.getdoc(model) or '').split())}\n"
-        yield "| key | default | |\n|---|---|---|"
-        described = {name: text for base in reversed(model.__mro__) for name, text in descriptions_of(base).items()}
+        yield from keys_of(f"[{section}]", model)
         for key, value in model.model_fields.items():
-            yield f"| `{key}` | {as_default(value.get_default())} | {described.get(key, '')} |"
+            for table in get_args(value.annotation):
+                if isinstance(table, type) and issubclass(table, BaseModel):
+                    yield from keys_of(f"[[{section}.{key}]]", table)
+
+
+def keys_of(name: str, model: type[BaseModel]) -> Iterator[str]:
+    """A section, or a table of a list of tables: its keys, their defaults and what they are for."""
+    yield f"\n## {name}\n\n{' '.join((inspect.getdoc(model) or '').split())}\n"
+    yield "| key | default | |\n|---|---|---|"
+    described = {name: text for base in reversed(model.__mro__) for name, text in descriptions_of(base).items()}
+    for key, value in model.model_fields.items():
+        default = "" if value.is_required() else as_default(value.get_default())
+        yield f"| `{key}` | {default} | {described.get(key, '')} |"
 
 
 def descriptions_of(model: type) -> dict[str, str]:

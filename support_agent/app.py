@@ -26,6 +26,7 @@ from support_agent.company.company import Company
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import require_mail_settings
 from support_agent.config.packaged_files import packaged
+from support_agent.config.senders import SenderSettings
 from support_agent.config.settings import ImapSettings, ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
@@ -162,9 +163,11 @@ def wire(
     from support_agent.outbound.delivery_status import Reports
     from support_agent.outbound.notices import Notices
     from support_agent.outbound.queueing import OutboundQueue
+    from support_agent.outbound.reminders import Reminders
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
     from support_agent.workflow.desk_commands import DeskCommands
+    from support_agent.workflow.digest import WeeklyDigest
     from support_agent.workflow.labelling import Labelling
     from support_agent.workflow.stages import Stages
 
@@ -192,6 +195,8 @@ def wire(
         queue=queue,
         outbox_sender=outbox_sender,
         notices=Notices(store, rates, queue, outbox_sender, routing, now),
+        reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
+        digest=WeeklyDigest(store, settings, company, breaker, queue, outbox_sender, now),
         now=now,
     )
 
@@ -315,6 +320,8 @@ def open_bench(settings: Settings, level: int | None, *, without_model: bool = F
     from support_agent.ops.backtest.running import Bench, model_free, todays, version_of
     from support_agent.ops.evals.opening import NoModel
 
+    # How good the agent is does not depend on whom it may answer already.
+    settings = settings.model_copy(update={"senders": SenderSettings()})
     settings = model_free(settings) if without_model else settings
     company, templates = (
         todays(Company.load(settings.company), utc_now().date()),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from support_agent.cases.decision import escalated
+from support_agent.cases.escalation import EscalationReason
 from support_agent.core.modes import Mode
 from support_agent.store.records import MailId, OutboxRecord, OutgoingKind
 from tests.fakes_journey import DESK, JAMES, Office, with_autonomy, write
@@ -64,3 +66,16 @@ def told(office: Office, mail_id: MailId) -> str:
 def reason(office: Office, mail_id: MailId) -> str | None:
     """The reason code of a mail."""
     return one(office, mail_id).reason_code
+
+
+def digest(office: Office, mail_id: MailId) -> OutboxRecord:
+    """A digest that a mail carries."""
+    stages, now = office.stages, office.clock()
+    return stages.queue.digest(stages.digest.digest(now, now), mail_id, DESK)
+
+
+def remind(office: Office, mail_id: MailId) -> OutboxRecord:
+    """A reminder of a mail's case, whether or not one is due."""
+    stages = office.stages
+    decision = escalated(EscalationReason.REMINDER, office.clock(), "waiting")
+    return stages.queue.remind(stages.routing.routed(mail_id), decision)

@@ -29,7 +29,9 @@ from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import Severity
 from support_agent.demo import workspace
 from support_agent.models.language_model import Model
-from support_agent.ops.check import check, tool_codes
+from support_agent.ops.check import check, check_agent, tool_codes
+from support_agent.ops.check_desk import check_named
+from support_agent.ops.config_file import ConfigFile
 from support_agent.ops.template_checks import check_templates
 from support_agent.ops.template_samples import around
 
@@ -132,6 +134,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("readme") / "my-desk"
     workspace.init(directory, date(2026, 1, 1))
     return directory
+
+
+def test_the_settings_about_people_are_settings_without_findings(made: Path) -> None:
+    """The snippets of docs/desk.md can be put at the end of the configuration that `init` writes."""
+    path = made / "with-people.toml"
+    own = (made / "support-agent.toml").read_text("utf-8")
+    path.write_text("\n".join([own, *blocks("toml", "docs/desk.md")]), "utf-8")
+    assert [str(one) for one in check_agent(load(path), path)] == []
+    assert [str(one) for one in check_named(load(path), ConfigFile.read(path))] == []
+    assert load(path).hours.has_hours
 
 
 @pytest.mark.parametrize("name", PATHS)

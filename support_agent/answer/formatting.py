@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from functools import lru_cache
 from itertools import zip_longest
 from typing import assert_never
 
-from babel.dates import format_date
+from babel.dates import format_date, format_time
 from babel.numbers import format_currency, format_decimal
 
 from support_agent.company.values import Count, Counted, Day, Money, Quantity, Text, Value
@@ -28,6 +28,8 @@ JOINERS = frozenset("\u200c\u200d")
 TABLE_WIDTH = 76
 """Widest table in columns in a text, in characters of a fixed width."""
 COLUMN_GAP = "  "
+NARROW_SPACE = "\u202f"
+"""Stands before "am" in English; few programs show it well."""
 MIN_COLUMN = 3
 """Least length of a rule: two hyphens alone on a line begin a signature."""
 
@@ -109,6 +111,16 @@ def format_money(amount: Decimal, currency: str, tag: str) -> str:
 def format_day(day: date, tag: str) -> str:
     """A day in the locale's long form."""
     return format_date(day, format="long", locale=locale_of(tag))
+
+
+def format_weekday(day: date, tag: str) -> str:
+    """A day in the locale's long form, with the day of the week: "Monday, 23 November 2026"."""
+    return clean_line(format_date(day, format="full", locale=locale_of(tag)))
+
+
+def format_clock(at: time, tag: str) -> str:
+    """A time of day in the locale's short form: "9:00 am"."""
+    return clean_line(format_time(at, format="short", locale=locale_of(tag)).replace(NARROW_SPACE, " "))
 
 
 def format_month(day: date, tag: str) -> str:

@@ -12,13 +12,21 @@ from itertools import accumulate
 from typing import Any
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
+from support_agent.answer.formatting import (
+    bare_subject,
+    clean_lines,
+    format_clock,
+    format_confidence,
+    format_count,
+    format_weekday,
+)
 from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
-MadeFrom = FinalAnswer | Acknowledgement | Packet
+MadeFrom = FinalAnswer | Acknowledgement | Packet | Digest
 """The data of a mail."""
 
 
@@ -31,8 +39,16 @@ def _without_prefix(subject: str, _: str) -> str | None:
 
 
 _SUBJECT = Part(SubjectSource, "subject", _without_prefix, is_required=never, is_optional=True)
+_OF_COMPANY = (Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
 ACKNOWLEDGEMENT = Shape(
-    parts=(Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
+    parts=(
+        *_OF_COMPANY,
+        computed("open_day", lambda at, tag: format_weekday(at.date(), tag), read="opens_at", is_optional=True),
+        computed("open_time", lambda at, tag: format_clock(at.time(), tag), read="opens_at", is_optional=True),
+        Part(SettingsSource, "time_zone", read="opens_in", is_required=never, is_optional=True),
+        Part(SettingsSource, "reply_hours", format_count, read="reply_within_h", is_optional=True),
+    ),
+    facts={"is_one_hour": lambda acknowledgement: acknowledgement.reply_within_h == 1},
 )
 COUNTS = Shape(
     parts=(
@@ -48,7 +64,7 @@ COUNTS = Shape(
 )
 """How many of the mail's questions are answered."""
 _NAME = Part(CustomerSource, "name", name="greeting_name", is_required=never, is_optional=True)
-ANSWER = Shape(parts=(*ACKNOWLEDGEMENT.parts, _NAME), groups=(Group("counts", COUNTS, read=itself),))
+ANSWER = Shape(parts=(*_OF_COMPANY, _NAME), groups=(Group("counts", COUNTS, read=itself),))
 
 
 def _confidence(probability: float, _: str) -> str:
@@ -197,4 +213,64 @@ PACKET = Shape(
     ),
     layout=_by_question,
     layout_names=frozenset({"evidence", "question"}),
+)
+
+
+def _day(instant: datetime, tag: str) -> str:
+    return format_weekday(instant.date(), tag)
+
+
+def _hours(hours: float, _: str) -> str:
+    return f"{hours:.1f}"
+
+
+def _share(kind: str, *more: Part) -> Shape:
+    """A name with the number of mails; the sources of each list have names of their own."""
+    return Shape(
+        parts=(
+            inbound(f"{kind}_name", name="name"),
+            inbound(f"{kind}_title", name="title", is_required=never, is_optional=True),
+            inbound(f"{kind}_mails", format_count, name="mails"),
+            *more,
+        )
+    )
+
+
+_REASON_WORDS = word("reason", name="words", read="name", is_required=never, is_optional=True)
+_GROWN = Shape(
+    parts=(
+        inbound("grown_topic", name="topic"),
+        inbound("grown_title", name="title", is_required=never, is_optional=True),
+        inbound("grown_before", format_count, name="before"),
+        inbound("grown_now", format_count, name="now"),
+    ),
+    facts={"is_sure": lambda grown: grown.is_sure},
+)
+_AGE = Shape(
+    parts=(
+        inbound("age_least", format_count, name="least_days"),
+        inbound("age_below", format_count, name="below_days", is_optional=True),
+        inbound("age_cases", format_count, name="cases"),
+    )
+)
+DIGEST = Shape(
+    parts=(
+        inbound("week_since", _day, name="since"),
+        inbound("week_until", _day, name="until"),
+        *(
+            inbound(f"week_{name}", format_count, name=name)
+            for name in ("mails", "answered", "partly_answered", "escalated", "filed", "waiting")
+        ),
+        inbound("people_answered", format_count),
+        inbound("people_open", format_count),
+        inbound("median_hours", _hours, is_optional=True),
+        inbound("ninetieth_hours", _hours, is_optional=True),
+    ),
+    groups=(
+        Group("answered_by", _share("answered_by"), counted("index")),
+        Group("reasons", _share("reason", _REASON_WORDS), lambda n, _: {"index": n, "answer": 0, "item": n}),
+        Group("filed_by", _share("filed_by"), counted("index")),
+        Group("grown", _GROWN, counted("index")),
+        Group("ages", _AGE, counted("index")),
+    ),
 )

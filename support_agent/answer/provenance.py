@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from support_agent.answer.allowed_html import check_places
+from support_agent.answer.digest import Digest
 from support_agent.answer.expected_text import Expected, expected
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import is_unsafe
@@ -39,7 +40,8 @@ MIN_NOTICE_WORDS = 5
 """Fewest words of the notice: a rule alone says nothing."""
 MARKUP = re.compile(r"<[^>]*>?|[^<]*>")
 WORD = re.compile(r"[^\W\d_]{2,}")
-STAFF_TEMPLATES = "escalation"
+STAFF_TEMPLATES: Mapping[str, type[MadeFrom]] = {"escalation": Packet, "digest": Digest}
+"""The beginnings of the names of templates that are for staff only, and what is made with them."""
 
 
 def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templates: Templates) -> None:
@@ -48,7 +50,7 @@ def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templa
     Raises:
         GateRefused: names the part and the text, and says why.
     """
-    if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet):
+    if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet | Digest):
         raise GateRefused("a desk packet goes to staff and nothing else does: the mail was made from something else")
     if not rendered.subject.text.strip() or "\n" in rendered.subject.text:
         raise GateRefused(f"subject: {rendered.subject.text[:80]!r} is not one line of text")
@@ -87,7 +89,7 @@ def _check_surface(
     said = {key_of(span.source) for span in rendered.spans}
     if lacking := next((key for key in must.required if key not in said), None):
         raise GateRefused(f"{surface}: the mail does not say {lacking}", code="missing")
-    if not isinstance(made_from, Packet):
+    if not isinstance(made_from, Packet | Digest):
         is_at_top = isinstance(made_from, FinalAnswer) and made_from.notice == "top"
         _check_notice(surface, rendered, is_at_top)
     if isinstance(made_from, FinalAnswer):
@@ -122,7 +124,8 @@ def _check_literal(
     suffix = ".html.j2" if surface == "html" else ".txt.j2"
     if not name.endswith(suffix):
         raise GateRefused(f"{source.name} is no template of this part of a mail ({suffix})")
-    if name.startswith(STAFF_TEMPLATES) != isinstance(made_from, Packet):
+    is_for = next((kind for begin, kind in STAFF_TEMPLATES.items() if name.startswith(begin)), None)
+    if is_for is not next((kind for kind in STAFF_TEMPLATES.values() if isinstance(made_from, kind)), None):
         raise GateRefused(f"{source.name} is not for this kind of mail")
     if templates.resolve(name, templates.locale_for(made_from.locale)) != source.name:
         raise GateRefused(f"{source.name} is not the template of locale {made_from.locale!r}")

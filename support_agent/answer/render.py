@@ -17,6 +17,7 @@ from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.grammar import Problem, TemplateRefused, problems
 from support_agent.answer.mail_parts import MadeFrom
@@ -52,6 +53,8 @@ def render(made_from: MadeFrom, templates: Templates) -> RenderedAnswer | Render
             return render_acknowledgement(made_from, templates)
         case Packet():
             return render_packet(made_from, templates)
+        case Digest():
+            return render_digest(made_from, templates)
 
 
 def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
@@ -85,6 +88,20 @@ def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
     return RenderedPacket(
         subject=_render("escalation_subject", "subject", context, viewer),
         text=_render("escalation", "text", context, viewer),
+    )
+
+
+def render_digest(digest: Digest, templates: Templates) -> RenderedPacket:
+    """Subject and text of the weekly digest.
+
+    Raises:
+        GateRefused: as `render_answer`.
+    """
+    viewer = _viewer(templates, digest.locale)
+    context = viewer.digest(digest)
+    return RenderedPacket(
+        subject=_render("digest_subject", "subject", context, viewer),
+        text=_render("digest", "text", context, viewer),
     )
 
 

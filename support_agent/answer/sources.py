@@ -89,7 +89,7 @@ class SettingsSource(Frozen):
     """A setting of the company."""
 
     kind: Literal["settings"] = "settings"
-    part: Literal["company", "support_address"]
+    part: Literal["company", "support_address", "time_zone", "reply_hours"]
 
 
 class CustomerSource(Frozen):

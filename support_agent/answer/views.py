@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
-from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, COUNTS, PACKET
+from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, COUNTS, DIGEST, PACKET
 from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Group, Part, Position, Shape, View, verbatim
 from support_agent.answer.sources import Source, WordSource
@@ -22,8 +23,8 @@ from support_agent.answer.templates import WORDS, Templates
 from support_agent.errors import GateRefused
 
 ROOT_NAMES = frozenset(
-    {"company", "support_address", "greeting_name", "subject", "answers", "counts", "notice", "packet"}
-    | {"item", "operand"}
+    {"company", "support_address", "greeting_name", "subject", "answers", "counts", "notice", "packet", "digest"}
+    | {"item", "operand", "open_day", "open_time", "time_zone", "reply_hours", "is_one_hour"}
 )
 """The top names of templates; `item` and `operand` only inside the loops that set them."""
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
@@ -60,7 +61,7 @@ class NoticeView:
 
 def attribute_names() -> frozenset[str]:
     """Every name that may follow a dot in a template."""
-    shapes = (COUNTS, PACKET, *(kind.shape for kind in KINDS.values()))
+    shapes = (COUNTS, PACKET, DIGEST, *(kind.shape for kind in KINDS.values()))
     own = {"kind", "items", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
     return frozenset(own).union(*(shape.names() for shape in shapes))
 
@@ -86,6 +87,9 @@ class Viewer:
 
     def packet(self, packet: Packet) -> dict[str, object]:
         return {"packet": View(**self._names(PACKET, packet, {}))}
+
+    def digest(self, digest: Digest) -> dict[str, object]:
+        return {"digest": View(**self._names(DIGEST, digest, {}))}
 
     def item(self, item: Item, answer: int = 0, position: int = 0) -> View:
         """One item, with the names of the partials that print it."""

@@ -27,3 +27,5 @@ class EscalationReason(StrEnum):
     APPROVE = "approve"
     UNDONE = "undone"
     NOT_CARRIED_OUT = "not_carried_out"
+    NOT_ALLOWED = "not_allowed"
+    REMINDER = "reminder"

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Self
 
 from support_agent.cases.intentions import Intent, Intention
+from support_agent.config.senders import SenderSettings
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import PROVEN, lower_address
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.message import Message, parse
 from support_agent.mail.senders.identity import Sender
+from support_agent.mail.senders.lists import entry_for
 from support_agent.store.records import CaseId, MailId
 
 CASE_ID_CHARACTERS = 10
@@ -87,8 +89,8 @@ def own_addresses(settings: Settings) -> set[str]:
 
 
 def staff_addresses(settings: Settings) -> set[str]:
-    """The addresses whose replies to packets are passed on: the desk's and those of its staff."""
-    return {lower_address(address) for address in (*settings.desk.staff, settings.desk.address)}
+    """The addresses whose replies to packets are passed on: the desks' and those of their staff."""
+    return {lower_address(address) for address in settings.people}
 
 
 def unproven_ours(sender: Sender, settings: Settings) -> str:
@@ -96,6 +98,20 @@ def unproven_ours(sender: Sender, settings: Settings) -> str:
     if sender.level >= PROVEN or sender.address not in own_addresses(settings):
         return ""
     return f"{sender.address} is an address of ours, and the mail does not prove that it comes from there"
+
+
+def not_allowed(sender: Sender, senders: SenderSettings) -> str:
+    """Why the sender gets no automatic mail, or "": with `senders.allow`, only proven senders that it lists do."""
+    if not senders.allow:
+        return ""
+    if not entry_for(sender.address, senders.allow):
+        return f"senders.allow does not list {sender.address or 'a mail without a single sender'}"
+    is_proven = sender.level >= PROVEN
+    return (
+        ""
+        if is_proven
+        else f"senders.allow lists {sender.address}, and the mail does not prove that it comes from there"
+    )
 
 
 def why_unwritable(address: str) -> str:

@@ -18,7 +18,15 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.intentions import Intention
 from support_agent.cases.people import answers_of_people
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
-from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_of, unproven_ours, why_unwritable
+from support_agent.cases.route import (
+    ReceivedMail,
+    Route,
+    RoutedMail,
+    case_id_of,
+    not_allowed,
+    unproven_ours,
+    why_unwritable,
+)
 from support_agent.cases.senders import Senders
 from support_agent.cases.threads import Threads
 from support_agent.config.settings import Settings
@@ -150,6 +158,8 @@ class CaseRouting:
             return EscalationReason.SUPPRESSED, suppression.why
         if why := unproven_ours(sender, self.settings):
             return EscalationReason.UNPROVEN_OURS, why
+        if why := not_allowed(sender, self.settings.senders):
+            return EscalationReason.NOT_ALLOWED, why
         # A sender who continues a case is a participant; a new case may come from anybody.
         if case.id == case_id_of(mail.id) and (why := self.threads.answers_another(mail.message, sender)):
             return EscalationReason.NOT_PARTICIPANT, why

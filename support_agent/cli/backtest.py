@@ -144,7 +144,7 @@ def coverage(
 ) -> None:
     """Show what was answered in the last weeks and by what, what went to people and why, and which topics grow."""
     from support_agent.app import open_store
-    from support_agent.ops.coverage import coverage_of
+    from support_agent.desk.coverage import coverage_of
 
     with open_store(settings_of(config)) as store:
         found = coverage_of(store, now(), weeks)

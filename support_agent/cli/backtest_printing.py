@@ -14,9 +14,9 @@ from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.cli.terminal import NOTHING, as_table, counted, padded, wrapped
 
 if TYPE_CHECKING:
+    from support_agent.desk.coverage import Coverage, Share
     from support_agent.ops.backtest.report import Count, Precision, Report
     from support_agent.ops.backtest.what_if import Changed, Outcome, WhatIf
-    from support_agent.ops.coverage import Coverage, Share
 
 SIDE_CELLS = 56
 """Width of one of two texts side by side, in cells of the terminal."""

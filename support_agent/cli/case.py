@@ -17,7 +17,9 @@ case_app = typer.Typer(
 )
 CaseArgument = Annotated[str, typer.Argument(metavar="CASE", help="Case id.")]
 WhyOption = Annotated[str, typer.Option("--why", help="Why; `show` says it.")]
-StaffOption = Annotated[str, typer.Option("--to", metavar="ADDRESS", help="The desk's address, or one of desk.staff.")]
+StaffOption = Annotated[
+    str, typer.Option("--to", metavar="ADDRESS", help="An address of a desk, or one of desk.staff.")
+]
 
 
 @case_app.command("close")

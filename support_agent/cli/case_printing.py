@@ -51,6 +51,7 @@ def timeline(story: CaseStory) -> str:
             ("customer", story.customer_address),
             ("subject", story.subject),
             ("state", f"{story.state.value}, opened {instant_text(story.opened_at)}"),
+            *([("desk", f"{story.desk}, by {story.desk_why}")] if story.desk else []),
             *([("assigned", story.assignee)] if story.assignee else []),
             *(("changed", _changed(change)) for change in story.changes),
         ]
@@ -121,6 +122,7 @@ def dry_run(tried: DryRunResult) -> str:
         ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),
         ("outcome", outcome),
         *([("leaves", f"in mode {line.mode.value}")] if line.mode is not None else []),
+        *([("desk", tried.desk)] if tried.desk else []),
         ("took", cost),
     ]
     if tried.intention is not None:
@@ -242,6 +244,7 @@ def _why_mail(mail: WhyMail) -> Iterator[str]:
     unsent = f"  {mail.status.value}, not sent" if mail.status.is_unsent else ""
     yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}{unsent}"
     if mail.kind.is_for_desk:
+        yield f"  {clean_line(mail.desk)}"
         return
     yield ""
     lines = [mail.subject.model_copy(update={"text": f"Subject: {mail.subject.text}"}), *mail.lines]

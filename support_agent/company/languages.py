@@ -25,3 +25,8 @@ def likely_languages(text: str) -> tuple[str, ...]:
     near = [NORWEGIAN.get(code, code) for code, score in ranked if best - score <= NEAR_NATS]
     has_nothing = len(ranked) > 1 and best == ranked[-1][1]
     return () if has_nothing else tuple(dict.fromkeys(near))
+
+
+def known_languages() -> frozenset[str]:
+    """ISO 639 codes of all languages that can be detected."""
+    return frozenset(NORWEGIAN.get(code, code) for code, _ in rank(""))

@@ -18,11 +18,14 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.backtest import BacktestSettings
 from support_agent.config.brands import BrandSettings
+from support_agent.config.desk import DeskRoute, DigestSettings, ReminderSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
+from support_agent.config.hours import HoursSettings
 from support_agent.config.intentions import IntentionSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.search import LOOPBACK, SearchSettings
+from support_agent.config.senders import SenderSettings
 from support_agent.config.sources import ENV_PREFIX
 from support_agent.core.levels import AUTHENTICATED, CUSTOMER
 from support_agent.core.locales import FALLBACK_LOCALE, LocaleTag
@@ -293,6 +296,9 @@ class DeskSettings(Section):
     staff: tuple[str, ...] = ()
     """Addresses besides the desk's whose replies to a packet are passed on to the customer, and whose commands are
     carried out."""
+    routes: tuple[DeskRoute, ...] = ()
+    """Rules that give cases to other desks, each a `[[desk.routes]]`; the first that fits decides. A case keeps its
+    desk."""
     key_valid_h: Annotated[float, Field(gt=0, le=8760)] = 168.0
     """How long the keys of a packet's commands are valid, in hours."""
     reply_file_types: tuple[ReplyFileType, ...] = (
@@ -314,6 +320,11 @@ class DeskSettings(Section):
     """Most files in one reply."""
     max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
     """Most bytes of all files in one reply, before they are encoded for the mail, which adds a third."""
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Every address of the desk's people: its own, those of its rules, and those of its staff."""
+        return (self.address, *self.staff, *(route.address for route in self.routes))
 
 
 class CompanySettings(Section):
@@ -443,6 +454,10 @@ class LogSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
+DIGEST_DAYS = 15
+"""The digest compares two weeks."""
+
+
 class Settings(BaseSettings):
     """The whole tree of settings; `loading.load` makes one."""
 
@@ -453,6 +468,10 @@ class Settings(BaseSettings):
     oauth: OAuthSettings = OAuthSettings()
     agent: AgentSettings = AgentSettings()
     desk: DeskSettings = DeskSettings()
+    senders: SenderSettings = SenderSettings()
+    hours: HoursSettings = HoursSettings()
+    reminders: ReminderSettings = ReminderSettings()
+    digest: DigestSettings = DigestSettings()
     autonomy: AutonomySettings = AutonomySettings()
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()
@@ -471,11 +490,18 @@ class Settings(BaseSettings):
     log: LogSettings = LogSettings()
     brands: BrandSettings = BrandSettings()
 
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Every address of people who get packets or reminders."""
+        return (*self.desk.people, *filter(None, (self.reminders.address,)))
+
     @model_validator(mode="after")
     def _remembers_answers(self) -> Settings:
         kept, needed = self.store.retention_days, self.agent.identical_answer_days
         if kept < needed:  # a deleted answer would be sent again
             raise ValueError(f"store.retention_days = {kept} must not be below agent.identical_answer_days = {needed}")
+        if self.digest.address and kept < DIGEST_DAYS:  # nobody would know that it was sent
+            raise ValueError(f"store.retention_days = {kept} must not be below {DIGEST_DAYS} with digest.address")
         return self
 
     @classmethod

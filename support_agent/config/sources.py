@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
@@ -150,6 +150,10 @@ def explain(
     if moved := _moved(dotted, dotted, str):
         what, todo = moved
         return Problem(section, key, f"{origin}: {what}", todo)
+    if len(loc) > 2:
+        known = _table_keys(model, section, key)
+        what = f"unknown key {dotted}{nearest(str(loc[-1]), known)}; keys of [[{section}.{key}]]: {', '.join(known)}"
+        return Problem(section, key, f"{origin}: {what}")
     hint = nearest(key, _keys(model, section))
     if not hint and (home := _home_of(model, key)):
         hint = f", did you mean {home}.{key}?"
@@ -164,6 +168,13 @@ def _keys(model: type[BaseSettings], section: str) -> tuple[str, ...]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return tuple(annotation.model_fields)
     return ()
+
+
+def _table_keys(model: type[BaseSettings], section: str, key: str) -> tuple[str, ...]:
+    """The keys of the tables in a list of tables, such as `[[desk.routes]]`."""
+    field = model.model_fields[section].default.__class__.model_fields[key]
+    (tables,) = (one for one in get_args(field.annotation) if isinstance(one, type) and issubclass(one, BaseModel))
+    return tuple(tables.model_fields)
 
 
 def _all_keys(model: type[BaseSettings]) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ there are any. Checked by tests/unit/ops/test_check.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import get_args
@@ -23,13 +22,15 @@ from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
 from support_agent.config.loading import load, load_brands
 from support_agent.config.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
-from support_agent.config.sources import ENV_PREFIX, ENVIRONMENT, Problem, SettingsRefused
-from support_agent.config.toml_file import TomlFile, read_toml
+from support_agent.config.sources import ENV_PREFIX, SettingsRefused
+from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import FALLBACK_LOCALE
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.mail.addresses import normal_address
+from support_agent.ops.check_desk import check_named, check_reminders, check_routes, check_senders
+from support_agent.ops.config_file import ConfigFile, address_findings
 from support_agent.ops.template_checks import check_templates
 from support_agent.planner.calibration import calibration_findings
 from support_agent.tools.base import UNSURE_SECTION
@@ -58,7 +59,7 @@ def check_file(path: Path, today: date) -> list[Finding]:
     try:
         settings = load(path)
     except SettingsRefused as error:
-        config = _Config.read(path)
+        config = ConfigFile.read(path)
         return [config.refused(problem) for problem in error.problems]
     except ConfigError as error:
         return [_unreadable(path, line) for line in str(error).splitlines()]
@@ -74,7 +75,7 @@ def _brands(settings: Settings, today: date, path: Path) -> list[Finding]:
         return found
     except ConfigError as error:
         what, _, todo = str(error).removeprefix("brands.files: ").rpartition(": ")
-        return [*found, _Config.read(path).finding("brands.files", what, todo)]
+        return [*found, ConfigFile.read(path).finding("brands.files", what, todo)]
     return found
 
 
@@ -86,6 +87,7 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
     """
     return [
         *check_agent(settings, path),
+        *check_named(settings, ConfigFile.read(path)),
         *_servers(settings, path),
         *check_company(settings.company, today),
         *_documents_told_apart(settings.company),
@@ -100,18 +102,20 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
 
 def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
     """What is wrong with the agent's addresses, its people, its key and its model."""
-    agent, desk, config = settings.agent, settings.desk, _Config.read(path)
+    agent, desk, config = settings.agent, settings.desk, ConfigFile.read(path)
     findings = [
-        *_addresses(config, "agent.address", [agent.address], "the address that answers come from"),
-        *_addresses(config, "agent.aliases", agent.aliases, "an address that reaches this mailbox"),
-        *_addresses(config, "desk.address", [desk.address], "the people who get what cannot be answered"),
-        *_addresses(config, "desk.staff", desk.staff, "the address of a person"),
+        *address_findings(config, "agent.address", [agent.address], "the address that answers come from"),
+        *address_findings(config, "agent.aliases", agent.aliases, "an address that reaches this mailbox"),
+        *address_findings(config, "desk.address", [desk.address], "the people who get what cannot be answered"),
+        *address_findings(config, "desk.staff", desk.staff, "the address of a person"),
     ]
     own = {normal_address(address) for address in (agent.address, *agent.aliases)} - {None}
     for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
         if own & {normal_address(address) for address in addresses}:
             what = f"{key} is the agent's own address, so mail for people comes back to the agent"
             findings.append(config.finding(key, what, "write an address that people read"))
+    for check_people in (check_routes, check_senders, check_reminders):
+        findings += check_people(settings, config)
     if not agent.secret.get_secret_value():
         todo = "set it to a file with 32 random characters or more; `support-agent init` writes one"
         findings.append(config.finding("agent.secret_file", "agent.secret_file is not set", todo))
@@ -145,44 +149,6 @@ def tool_codes() -> dict[str, tuple[str, ...]]:
     }
 
 
-@dataclass(frozen=True)
-class _Config:
-    """The configuration file, as far as it can be read: findings on settings name their lines in it."""
-
-    path: Path | None
-    file: TomlFile | None
-
-    @classmethod
-    def read(cls, path: Path | None) -> _Config:
-        try:
-            return cls(path, read_toml(path) if path else None)
-        except ConfigError:
-            return cls(path, None)
-
-    def finding(self, key: str, what: str, todo: str, *, severity: Severity = Severity.ERROR) -> Finding:
-        """`key` is dotted ("desk.address"); a key that the file lacks gets the line of its section."""
-        section, _, name = key.partition(".")
-        line = self.file.line(section, name) if self.file else None
-        return Finding(severity=severity, path=self.path, line=line, what=what, todo=todo)
-
-    def refused(self, problem: Problem) -> Finding:
-        """A setting that `load` refused; it has a line only if it comes from the file."""
-        section, key, text, todo = problem
-        what, line = text.removeprefix(f"{self.path}: "), None
-        if self.file is not None and not text.startswith(ENVIRONMENT):
-            if not section:
-                line = _line_of_key(self.file.text, key)
-            elif not key or key in self.file.data.get(section, {}):
-                line = self.file.line(section, key)
-        return Finding.error(self.path if line else None, line, what, todo or "correct it")
-
-
-def _line_of_key(text: str, key: str) -> int | None:
-    """The line of a key that is above the first section."""
-    start = re.compile(rf"\s*{re.escape(key)}\s*=")
-    return next((number for number, line in enumerate(text.splitlines(), 1) if start.match(line)), None)
-
-
 def _unreadable(path: Path, text: str) -> Finding:
     """The file is not TOML, or an environment variable is invalid."""
     what = text.removeprefix(f"{path}: ")
@@ -191,19 +157,9 @@ def _unreadable(path: Path, text: str) -> Finding:
     return Finding.error(path if is_of_file else None, line, what, "correct it")
 
 
-def _addresses(config: _Config, key: str, addresses: Iterable[str], meaning: str) -> Iterator[Finding]:
-    for address in addresses:
-        plain = normal_address(address)
-        if not address:
-            yield config.finding(key, f"{key} is not set", f"write {meaning}")
-        elif plain is None or not plain.isascii():
-            what = f"{key}: {address!r} is no plain address such as help@example.com"
-            yield config.finding(key, what, f"write {meaning}")
-
-
 def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:
     """What `run` needs and a dry run does not. These are warnings: the values may be set only where the worker runs."""
-    config = _Config.read(path)
+    config = ConfigFile.read(path)
     for section, server, verb in (("imap", settings.imap, "read"), ("smtp", settings.smtp, "sent")):
         if not server.host:
             todo = "fill it in before `support-agent run`"
@@ -284,7 +240,7 @@ def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding
     if not templates.has_language(settings.locale):
         what = f"company.locale is {settings.locale!r}, and there are no templates for it"
         todo = f"add the folder, or choose one of {', '.join(sorted(templates.languages))}"
-        yield _Config.read(path).finding("company.locale", what, todo)
+        yield ConfigFile.read(path).finding("company.locale", what, todo)
     for language in languages_of(settings.policies):
         if not templates.has_language(language):
             what = f"there are no templates for {language!r}, so no customer gets the documents in it"

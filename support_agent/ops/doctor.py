@@ -109,7 +109,8 @@ def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     if not settings.agent.can_identify:
         yield error(subject, *NO_AUTHSERV_ID)
     elif not findings:
-        yield ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
+        desks = ", ".join(dict.fromkeys((settings.desk.address, *(route.address for route in settings.desk.routes))))
+        yield ok(subject, f"answers come from {settings.agent.address}, people are {desks}")
 
 
 def _diagnosed(subject: str, finding: Finding, what: str) -> Diagnosis:

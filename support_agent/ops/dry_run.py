@@ -37,7 +37,7 @@ from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import parse, read_file
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.desk_records import ModeChange
-from support_agent.store.records import MailId, MailStatus, OutgoingKind
+from support_agent.store.records import CaseId, MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
 
@@ -93,6 +93,7 @@ class DryRunResult(NamedTuple):
     """The line, and what the steps recorded, for printing; None for a step that was not reached.
 
     `why` explains the reason in one sentence, or is "". `intention` is what the sender means, if the mail is a reply.
+    `desk` is the address that gets the case and the rule that says so, "" if no packet is made.
     """
 
     line: DryRunLine
@@ -101,6 +102,7 @@ class DryRunResult(NamedTuple):
     decision: Decision | None
     why: str
     intention: Intention | None = None
+    desk: str = ""
 
 
 class DryTransport:
@@ -209,6 +211,7 @@ class DryRun:
             decision=decision,
             why=why,
             intention=Route.model_validate(recorded["place"]).intention if "place" in recorded else None,
+            desk=_desk(store, mail.case_id if mail is not None else None),
         )
 
     def _assumed(self, raw: bytes, level: int | None, customer: str | None) -> tuple[str, Level, str] | None:
@@ -277,6 +280,12 @@ def _runnable(settings: Settings, folder: Path, raw: bytes) -> Settings:
     }
     desk = desk.model_copy(update={"address": desk.address or NO_ADDRESS})
     return settings.model_copy(update={"agent": agent.model_copy(update=own), "desk": desk})
+
+
+def _desk(store: Store, case_id: CaseId | None) -> str:
+    """The desk that got the case, and why."""
+    case = store.cases.get(case_id) if case_id is not None else None
+    return "" if case is None or case.desk is None else f"{case.desk}, by {case.desk_why}"
 
 
 def _mode(reason: str | None, answer: DryRunAnswer | None) -> Mode | None:

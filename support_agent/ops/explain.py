@@ -6,7 +6,7 @@ Checked by tests/unit/ops/test_explain.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from pydantic import JsonValue, ValidationError
@@ -15,6 +15,7 @@ from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.packet import FoundDocument
 from support_agent.cases.decision import Decision
+from support_agent.cases.desks import DEFAULT
 from support_agent.cases.intentions import Intention
 from support_agent.company.accounts import Queries
 from support_agent.core.frozen import Frozen
@@ -34,6 +35,7 @@ from support_agent.planner.plan import Call, call_text
 from support_agent.store.desk_records import CaseChange, Label
 from support_agent.store.records import (
     CaseId,
+    CaseRecord,
     CaseState,
     DeliveryUpdate,
     MailId,
@@ -142,7 +144,10 @@ class MailStory(Frozen):
 
 
 class CaseStory(Frozen):
-    """A case from its first mail to now; `changes` are those of who has it."""
+    """A case from its first mail to now; `changes` are those of who has it.
+
+    `desk` is the address that its packets go to if nobody has it, by the rule `desk_why`.
+    """
 
     case_id: CaseId
     customer_address: str
@@ -152,12 +157,15 @@ class CaseStory(Frozen):
     mails: tuple[MailStory, ...]
     assignee: str | None = None
     changes: tuple[CaseChange, ...] = ()
+    desk: str | None = None
+    desk_why: str | None = None
 
 
 class WhyMail(Frozen):
     """One mail of ours, explained: its subject and its text line by line, and its headers.
 
-    `status` says whether it was sent: an answer that waits for a person is explained, too.
+    `status` says whether it was sent: an answer that waits for a person is explained, too. `desk` says why a packet
+    went to its address, "" for other mails.
 
     The HTML part is not shown: the gate refuses a mail whose HTML differs from its text.
     """
@@ -172,6 +180,7 @@ class WhyMail(Frozen):
     headers: tuple[WhyHeader, ...]
     status: OutboxStatus = OutboxStatus.SENT
     files: tuple[WhyFile, ...] = ()
+    desk: str = ""
 
 
 def timeline(store: Store, case_id: str) -> CaseStory:
@@ -189,6 +198,8 @@ def timeline(store: Store, case_id: str) -> CaseStory:
         state=found.case.state,
         opened_at=found.case.opened_at,
         assignee=found.case.assignee,
+        desk=found.case.desk,
+        desk_why=found.case.desk_why,
         changes=store.cases.changes(found.case.id),
         mails=tuple(_mail_story(store, entry) for entry in found.mails),
     )
@@ -200,12 +211,30 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
     Raises:
         ConfigError, PermanentError: as `timeline`.
     """
+    found = case_timeline(store, case_id)
+    people = frozenset(change.assignee for change in store.cases.changes(found.case.id))
     return tuple(
-        _why(row, record, queries)
-        for entry in case_timeline(store, case_id).mails
+        _why(row, record, queries, _why_desk(row, found.case, people))
+        for entry in found.mails
         for queries in [_queries(store, entry)]
         for row, record in _composed(entry)
     )
+
+
+def _why_desk(row: OutboxRecord, case: CaseRecord, people: Collection[str | None]) -> str:
+    """Why a packet went to its address; "" for other mails.
+
+    Args:
+        people: Who has had the case.
+    """
+    if not row.kind.is_for_desk:
+        return ""
+    if row.recipient == case.desk:
+        return f"settings: {case.desk_why or DEFAULT}"
+    if row.recipient in people:
+        return "a person had the case"
+    is_to_lead = row.kind is OutgoingKind.REMINDER
+    return "settings: reminders.address" if is_to_lead else f"settings: {DEFAULT}"  # its desk was another one then
 
 
 def _queries(store: Store, entry: MailTimeline) -> Queries | None:
@@ -214,7 +243,7 @@ def _queries(store: Store, entry: MailTimeline) -> Queries | None:
     return None if stored is None else Queries.model_validate(stored)
 
 
-def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None) -> WhyMail:
+def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None, desk: str) -> WhyMail:
     try:
         subject, lines = lines_of(record, queries)
     except ValidationError as error:
@@ -227,9 +256,10 @@ def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None)
         recipient=row.recipient,
         subject=subject,
         lines=lines,
-        headers=headers_of(row),
+        headers=headers_of(row, desk),
         status=row.status,
         files=files_of(record),
+        desk=desk,
     )
 
 
@@ -246,9 +276,10 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
 
 
 def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
-    """Each mail of the outbox with its sources."""
+    """Each mail of the outbox with its sources; a digest is about no case."""
     records = {(record.kind, record.number): record for record in entry.rendered_mails}
-    found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
+    of_case = (row for row in entry.outbox if row.kind is not OutgoingKind.DIGEST)
+    found = ((row, records.get((row.kind, row.number))) for row in of_case)
     return [(row, record) for row, record in found if record is not None]
 
 

@@ -110,7 +110,7 @@ def _inspection(
 ) -> Inspection:
     message, agent = parse(raw), settings.agent
     bounce = read_bounce(message, raw)
-    screening = screen(message, agent, settings.desk, is_customer)
+    screening = screen(message, agent, settings.desk, is_customer, senders=settings.senders)
     check = dkim_check(lambda: raw, agent, lambda: now, lookup_txt)
     sender = identify(message, agent, is_customer, check)
     seen = bounce and InspectedBounce(recipients=bounce.recipients, status=bounce.status, permanent=bounce.is_permanent)

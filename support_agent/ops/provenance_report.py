@@ -63,6 +63,13 @@ HEADER_SOURCES: Mapping[str, str] = {
 }
 
 
+SETTINGS = {
+    "company": "company.name",
+    "support_address": "agent.address",
+    "time_zone": "hours.time_zone",
+    "reply_hours": "hours.reply_within_h",
+}
+"""The setting of each part that is one."""
 SourceKind = Literal[
     "template",
     "word",
@@ -159,10 +166,13 @@ def _kinds(record: RenderedMailRecord) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(item.kind for item in answer.items) for answer in final.answers)
 
 
-def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
-    """The header fields of a mail as it was sent, without the Subject, which has its own line."""
-    to = "settings: desk.address" if row.kind.is_for_desk else "the customer's From address"
-    sources = {**HEADER_SOURCES, "to": to}
+def headers_of(row: OutboxRecord, desk: str) -> tuple[WhyHeader, ...]:
+    """The header fields of a mail as it was sent, without the Subject, which has its own line.
+
+    Args:
+        desk: Why a packet went to its address.
+    """
+    sources = {**HEADER_SOURCES, "to": desk if row.kind.is_for_desk else "the customer's From address"}
     return tuple(
         WhyHeader(name=name, value=value, what=sources.get(name.lower(), UNKNOWN_HEADER))
         for name, value in parse(row.raw).headers
@@ -250,14 +260,16 @@ def _described(source: Source, sent: Sent) -> WhySource:
             what = f"canned question {source.number}"
             return WhySource(kind="clarification", text="", what=what, number=source.number)
         case SettingsSource():
-            key = "company.name" if source.part == "company" else "agent.address"
+            key = SETTINGS[source.part]
             return WhySource(kind="settings", text="", what=f"settings: {key}", name=key)
         case CustomerSource():
             return WhySource(kind="customer", text="", what="the customer's name in the accounts")
         case SubjectSource():
             return WhySource(kind="subject", text="", what="the subject of the mail that is answered")
         case ComputedSource():
-            return WhySource(kind="computed", text="", what=f"computed: {source.part.replace('_', ' ')}")
+            from_hours = " by hours, when the mail was made" if source.part in ("open_day", "open_time") else ""
+            what = f"computed: {source.part.replace('_', ' ')}{from_hours}"
+            return WhySource(kind="computed", text="", what=what)
         case InboundSource():
             what = f"the case: {source.part.replace('_', ' ')}"
             return WhySource(kind="inbound", text="", what=what, name=source.part)

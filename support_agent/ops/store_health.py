@@ -6,6 +6,7 @@ Checked by tests/unit/ops/test_store_health.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -20,7 +21,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.errors import SupportAgentError
-from support_agent.mail.machines.screening import OWN_MAIL_RULE
+from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
 from support_agent.store.database import normalise_url
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
@@ -76,18 +77,23 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         counted = ", ".join(
             f"{number} {status.value}" for status, number in store.traffic.totals().mails.items() if number
         )
-        found = list(_kept(store, now))  # first: it fails where a table is missing
+        found = list(_kept(store, settings, now))  # first: it fails where a table is missing
         yield ok(subject, f"its tables are current; mails: {counted or 'none'}")
         yield from found
 
 
-def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
+def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
     if proposed := store.outbox.find(status=OutboxStatus.PROPOSED):
         names = named([row.case_id or row.mail_id for row in proposed])
         yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
+    yield from _desks(store)
+    if settings.reminders.after_h:
+        waiting = store.waits.cases(now - timedelta(days=settings.reminders.until_days))
+        longest = f", the longest since {waiting[0].since:%Y-%m-%d %H:%M} UTC" if waiting else ""
+        yield ok("database", f"cases that wait for a person's answer: {len(waiting)}{longest}")
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")
@@ -95,6 +101,15 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
         names = named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
         what = f"{mails(len(aside))} could not be handled and were quarantined: {names}"
         yield warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")
+
+
+def _desks(store: Store) -> Iterator[Diagnosis]:
+    """How many cases each desk has by which rule; nothing where all are at one desk."""
+    cases = Counter[str]()
+    for found in store.cases.at_desks():
+        cases[f"{found.desk} by {found.why.partition(':')[0]}"] += found.cases
+    if len(cases) > 1:
+        yield ok("database", f"cases with people: {', '.join(f'{count} at {desk}' for desk, count in cases.items())}")
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
@@ -150,6 +165,12 @@ ENDS = (
         "from the desk's people within a day were not passed on to the customer",
         "a person is notified of at most agent.max_packets_per_sender_a_day a day: read the others in the mailbox;"
         " `support-agent show CASE` says why each was not passed on",
+    ),
+    End(BLOCK_RULE, "within a day from senders that senders.block lists: filed, nobody has read them", ""),
+    End(
+        EscalationReason.NOT_ALLOWED,
+        "within a day from senders that senders.allow does not list: a person has them",
+        "",
     ),
     End("S14", "within a day were spam by the word of your own server: filed (S14)", ""),
 )

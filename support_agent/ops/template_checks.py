@@ -31,15 +31,21 @@ from support_agent.ops.template_samples import (
     around,
     sample_acknowledgements,
     sample_answers,
+    sample_digests,
     sample_items,
+    sample_later_acknowledgements,
     sample_later_packets,
     sample_packets,
 )
 from support_agent.ops.template_tests import load_cases, run_case
 
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
+DIGEST_TEMPLATES = ("digest.txt.j2", "digest_subject.txt.j2")
 STAFF_SECTIONS = ("level", "reason", "finding", "command")
 """Sections of words that only the desk reads."""
+STORY_OF_OTHERS = "packets with a proposed answer or the story of a case use the program's template"
+DIGEST_OF_OTHERS = "the weekly digest uses the program's template"
+SILENT_ON_HOURS = "acknowledgements do not say when people work and answer (hours)"
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be equal, because the year or the month follows them."""
 
@@ -99,7 +105,7 @@ def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
             todo = "name the folder after a language, es, or what a country has of its own, pt-BR"
             yield Finding.error(directory / language, None, f"{language!r} is no locale", todo)
         elif not _is_english(language):
-            for name in sorted(english.difference(STAFF_TEMPLATES, [WORDS])):
+            for name in sorted(english.difference(STAFF_TEMPLATES, DIGEST_TEMPLATES, [WORDS])):
                 if _is_english(templates.resolve(name, language) or ""):
                     what = "the template is missing, so customers get the English one"
                     yield Finding.warning(
@@ -169,13 +175,17 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
             check(render(made, templates), made, templates)
         except GateRefused as error:
             yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
-    for packet in sample_later_packets(language):
+    later: tuple[tuple[MadeFrom, str, str], ...] = (
+        *((made, "escalation", STORY_OF_OTHERS) for made in sample_later_packets(language)),
+        *((made, "acknowledgement", SILENT_ON_HOURS) for made in sample_later_acknowledgements(language)),
+        *((made, "digest", DIGEST_OF_OTHERS) for made in sample_digests(language)),
+    )
+    for made, name, what in later:
         try:
-            check(render(packet, templates), packet, templates)
+            check(render(made, templates), made, templates)
         except GateRefused as error:
-            what = f"packets with a proposed answer or the story of a case use the program's template: {error}"
             todo = "take over the parts of the template that `init` writes"
-            yield Finding.warning(place("escalation", "text"), None, what, todo)
+            yield Finding.warning(place(name, "text"), None, f"{what}: {error}", todo)
 
 
 def _item_findings(

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import get_args
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Age, Counted, Digest, Grown
 from support_agent.answer.final_answer import (
     AggregateItem,
     Answer,
@@ -143,6 +144,14 @@ def sample_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
         yield Acknowledgement(company="Example & Co.", locale=locale, subject=subject, support_address=_ADDRESS)
 
 
+def sample_later_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
+    """Acknowledgements with parts that older templates lack: when people work next, and how soon they answer."""
+    (now, _) = sample_acknowledgements(locale)
+    closed = {"opens_at": _AT, "opens_in": "Europe/Berlin"}
+    for hours in (closed, {"reply_within_h": 1}, {**closed, "reply_within_h": 4}):
+        yield now.model_copy(update=hours)
+
+
 def sample_packets(locale: str) -> Iterator[Packet]:
     """A full packet and the smallest possible one."""
     full = Packet(
@@ -230,6 +239,40 @@ def sample_later_packets(locale: str) -> Iterator[Packet]:
     )
     changes = {"answered_text": None, "proposed_text": proposed, "proposed_id": "0a1b-answer", "offered": offered}
     yield full.model_copy(update=changes | {"offered_until": datetime(2026, 12, 1, 12, 0, tzinfo=UTC)})
+
+
+def sample_digests(locale: str) -> Iterator[Digest]:
+    """A full digest, and that of a quiet week."""
+    empty = Digest(
+        locale=locale,
+        since=_AT,
+        until=_AT,
+        mails=0,
+        answered=0,
+        partly_answered=0,
+        escalated=0,
+        filed=0,
+        people_answered=0,
+        people_open=0,
+        waiting=0,
+    )
+    topic = Counted(name="document:1", mails=7, title="Refund policy")
+    full = {
+        "mails": 12,
+        "answered": 7,
+        "answered_by": (topic, Counted(name="field:gone", mails=1)),
+        "reasons": (Counted(name="unsure", mails=3), Counted(name="sample_code_without_words", mails=1)),
+        "filed_by": (Counted(name="S2", mails=1),),
+        "median_hours": 3.25,
+        "ninetieth_hours": 20.0,
+        "grown": (
+            Grown(topic="document:1", title="Refund policy", before=1, now=7, is_sure=True),
+            Grown(topic="field:gone", title=None, before=0, now=1, is_sure=False),
+        ),
+        "ages": (Age(least_days=0, below_days=1, cases=2), Age(least_days=30, below_days=None, cases=1)),
+    }
+    yield empty.model_copy(update=full)
+    yield empty
 
 
 def _documents(_: tuple[str, ...]) -> Iterator[Item]:

@@ -13,37 +13,57 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
+from support_agent.cases.desks import Subject, desk_for, language_in, likeliest_topics, topics_of
+from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.hours import Hours
 from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
-from support_agent.core.levels import CUSTOMER, PROVEN
+from support_agent.core.levels import CUSTOMER, PROVEN, lower_address
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.packing import CommandScope, Proposed, packet_of
 from support_agent.outbound.rendered_mail import (
+    Headers,
     RenderedMail,
     acknowledgement_mail,
     answer_mail,
+    digest_mail,
     packet_mail,
     reply_mail,
 )
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
-from support_agent.store.records import MailId, OutboxRecord, OutgoingKind, OutgoingMail, outbox_id_of
+from support_agent.planner.choice import Vote
+from support_agent.store.records import (
+    CaseId,
+    MailId,
+    OutboxRecord,
+    OutgoingKind,
+    OutgoingMail,
+    outbox_id_of,
+)
 from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
 
 log = structlog.get_logger(__name__)
+
+VOTES = TypeAdapter(tuple[Vote, ...])
+TOLD_FROM_THE_START = (Intent.NOT_HELPED, Intent.ANY_NEWS, EscalationReason.REMINDER)
+"""Reasons for which a person needs the case from its first mail on."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +124,36 @@ class OutboundQueue:
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost.id)
 
+    def remind(self, mail: RoutedMail, decision: Decision, to: str = "") -> OutboxRecord:
+        """Queue a reminder of a case that nobody has answered.
+
+        Args:
+            mail: The mail that the case's last packet is about.
+            to: Who gets it; "": who gets the case's packets.
+        """
+        earlier = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.REMINDER)
+        number = 1 + max((reminder.number for reminder in earlier), default=0)
+        return self.store.outbox.queue(self._packet(mail, decision, OutgoingKind.REMINDER, number=number, to=to))[0]
+
+    def digest(self, digest: Digest, carrier: MailId, to: str) -> OutboxRecord:
+        """Queue the weekly digest with the company's templates; if those cannot make it, with the packaged templates.
+
+        Args:
+            carrier: The mail that it is stored with; nothing of it is in the digest.
+        """
+        parent = ReceivedMail.of(carrier, self.store.mails.raw(carrier))
+        agent, templates = self.settings.agent, self.templates
+        try:
+            rendered = digest_mail(digest, templates)
+        except GateRefused as refused:
+            log.warning("digest_refused", code=refused.code)
+            templates = Templates.load(packaged("templates"))
+            rendered = digest_mail(digest, templates)
+        self.store.versions.save_templates(templates.version, templates.as_files())
+        headers = rendered.headers(agent, "", carrier, to, self.now(), parent.message, carrier, is_threaded=False)
+        raw = rendered.compose(headers, parent.message, b"")
+        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw))[0]
+
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         number = 1 + max((notice.number for notice in earlier), default=0)
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=number)
@@ -142,9 +192,10 @@ class OutboundQueue:
         answered: str | None = None,
         proposed: Proposed | None = None,
         number: int = 1,
+        to: str = "",
     ) -> OutgoingMail:
         """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
-        needs_story = decision.plan.reason in (Intent.NOT_HELPED, Intent.ANY_NEWS)
+        needs_story = decision.plan.reason in TOLD_FROM_THE_START
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         parent_id = mail.route.customer_mail_id or mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
@@ -157,14 +208,47 @@ class OutboundQueue:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             rendered = packet_mail(packet, templates, kind)
-        return self._outgoing(mail, rendered, self._desk_of(mail), templates=templates, number=number)
+        return self._outgoing(mail, rendered, to or self._desk_of(mail, decision), templates=templates, number=number)
 
-    def _desk_of(self, mail: RoutedMail) -> str:
-        """Who gets the case's packets: the staff member who has the case, else the desk."""
-        case = self.store.cases.get(mail.route.case_id)
-        assignee = case.assignee if case is not None else None
-        is_staff = assignee is not None and assignee in staff_addresses(self.settings)
-        return assignee if assignee is not None and is_staff else self.settings.desk.address
+    def _desk_of(self, mail: RoutedMail, decision: Decision) -> str:
+        """Who gets the case's packets: the staff member who has the case, else its desk.
+
+        The rules of `desk.routes` choose the desk for the case's first packet, and again if its desk is gone.
+        """
+        case, people = self.store.cases.get_one(mail.route.case_id), staff_addresses(self.settings)
+        if case.assignee is not None and case.assignee in people:
+            return case.assignee
+        if case.desk is not None and lower_address(case.desk) in people:
+            return case.desk
+        desk = desk_for(self.settings.desk, self._subject(mail, decision))
+        return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
+
+    def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
+        """What the rules of `desk.routes` look at."""
+        topics = topics_of(decision.plan.calls, is_answered=decision.final is not None)
+        return Subject(
+            topics=topics or self._planned_topics(mail.route.case_id),
+            level=mail.sender.level,
+            reason=decision.plan.reason or Reason.NOT_COVERED,
+            language=lambda: language_in(mail.message, self._locale(mail.sender)),
+        )
+
+    def _planned_topics(self, case_id: CaseId) -> tuple[str, ...]:
+        """The topics of the last mail of the case that has any: what did not help was about something."""
+        try:
+            timeline = self.store.cases.timeline(case_id)
+        except ValidationError:  # another version of the program wrote it
+            return ()
+        for entry in reversed(timeline.mails if timeline is not None else ()):
+            calls = entry.plan.calls if entry.plan is not None else ()
+            if topics := likeliest_topics(VOTES.validate_python(call.votes or ()) for call in calls):
+                return topics
+        return ()
+
+    def _locale(self, sender: Sender) -> str | None:
+        """The locale of a known customer."""
+        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        return None if customer is None else customer.locale
 
     def _proposed(self, mail_id: MailId) -> Proposed | None:
         """The answer to a mail that waits for a person, as a packet shows it; None: there is none."""
@@ -176,20 +260,24 @@ class OutboundQueue:
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
-        accounts, level = self.company.accounts, mail.sender.level
+        accounts, level, hours = self.company.accounts, mail.sender.level, self.settings.hours
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
+        opens_at = Hours(hours).closed_until(self.now())
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,
             locale=self.templates.locale_of(customer, self.settings.company.locale),
             subject=thread_subject(mail.message.subject) if level >= PROVEN else None,
             support_address=self.settings.agent.address,
+            opens_at=opens_at,
+            opens_in=hours.time_zone if opens_at is not None else None,
+            reply_within_h=hours.reply_within_h if hours.has_hours and hours.reply_within_h else None,
         )
-        try:
-            rendered = acknowledgement_mail(acknowledgement, self.templates)
-        except GateRefused as refused:
-            log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
-            return ()
-        return (self._outgoing(mail, rendered, mail.sender.address),)
+        for one in dict.fromkeys((acknowledgement, acknowledgement.without_hours)):  # older templates lack the hours
+            try:
+                return (self._outgoing(mail, acknowledgement_mail(one, self.templates), mail.sender.address),)
+            except GateRefused as refused:
+                log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
+        return ()
 
     def _outgoing(
         self,
@@ -223,10 +311,24 @@ class OutboundQueue:
             number,
             is_threaded=mail.sender.level >= PROVEN if is_threaded is None else is_threaded,
         )
-        verp = bounce_address(agent.address, headers.message_id)
+        raw = rendered.compose(headers, parent.message, parent.raw, mail.raw)
+        return self._made(rendered, headers, templates, mail.id, mail.route.case_id, raw, number)
+
+    def _made(
+        self,
+        rendered: RenderedMail,
+        headers: Headers,
+        templates: Templates,
+        mail_id: MailId,
+        case_id: CaseId | None,
+        raw: bytes,
+        number: int = 1,
+    ) -> OutgoingMail:
+        """A mail for the outbox, with the data to rebuild it."""
+        agent, verp = self.settings.agent, self.settings.smtp.verp
         return OutgoingMail(
-            mail_id=mail.id,
-            case_id=mail.route.case_id,
+            mail_id=mail_id,
+            case_id=case_id,
             kind=rendered.kind,
             number=number,
             payload=rendered.payload,
@@ -234,8 +336,8 @@ class OutboundQueue:
             spans=rendered.spans,
             header_inputs=headers.model_dump(mode="json"),
             message_id=headers.message_id,
-            envelope_from=verp if self.settings.smtp.verp else agent.address,
-            recipient=to,
-            raw=rendered.compose(headers, parent.message, parent.raw, mail.raw),
+            envelope_from=bounce_address(agent.address, headers.message_id) if verp else agent.address,
+            recipient=headers.to,
+            raw=raw,
             created_at=headers.sent_at,
         )

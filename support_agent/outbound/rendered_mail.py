@@ -14,11 +14,13 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import clean_line
+from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
+from support_agent.answer.render import render_acknowledgement, render_answer, render_digest, render_packet
 from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
@@ -119,8 +121,10 @@ class RenderedMail(Frozen):
         match self.kind:
             case OutgoingKind.ANSWER | OutgoingKind.ACKNOWLEDGEMENT:
                 return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
-            case OutgoingKind.PACKET | OutgoingKind.FAILURE:
+            case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER:
                 return compose_notice(headers, subject=self.subject, text=self.text, original=original)
+            case OutgoingKind.DIGEST:
+                return compose_notice(headers, subject=self.subject, text=self.text)
             case OutgoingKind.PERSON_REPLY:
                 files = enclosed(stored_files(self.payload), cause)
                 return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent, files=files)
@@ -149,7 +153,7 @@ def acknowledgement_mail(acknowledgement: Acknowledgement, templates: Templates)
 
 
 def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
-    """Render a packet, or a notice of a `failure`, for the desk and pass it through the gate.
+    """Render a packet, a notice of a `failure` or a `reminder` for the desk and pass it through the gate.
 
     Raises:
         GateRefused: as `answer_mail`.
@@ -157,9 +161,18 @@ def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = Outgo
     return _gated(kind, packet, render_packet(packet, templates), templates)
 
 
+def digest_mail(digest: Digest, templates: Templates) -> RenderedMail:
+    """Render the weekly digest and pass it through the gate.
+
+    Raises:
+        GateRefused: as `answer_mail`.
+    """
+    return _gated(OutgoingKind.DIGEST, digest, render_digest(digest, templates), templates)
+
+
 def _gated(
     kind: OutgoingKind,
-    made_from: FinalAnswer | Acknowledgement | Packet,
+    made_from: MadeFrom,
     rendered: RenderedAnswer | RenderedPacket,
     templates: Templates,
 ) -> RenderedMail:
@@ -270,8 +283,10 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
             return _gated(record.kind, final, render_answer(final, templates), templates)
         case OutgoingKind.ACKNOWLEDGEMENT:
             return acknowledgement_mail(Acknowledgement.model_validate(record.payload), templates)
-        case OutgoingKind.PACKET | OutgoingKind.FAILURE:
+        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER:
             return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
+        case OutgoingKind.DIGEST:
+            return digest_mail(Digest.model_validate(record.payload), templates)
         case OutgoingKind.PERSON_REPLY:
             words = str(record.payload["words"])
             return reply_mail(str(record.payload["parent_subject"]), words, stored_files(record.payload))

@@ -71,7 +71,7 @@ def _of_mail(
             return "acknowledgement", ""
         case OutgoingKind.PERSON_REPLY:
             return "person_reply", str(mail.payload["words"])
-        case OutgoingKind.PACKET | OutgoingKind.FAILURE:
+        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.DIGEST:
             return None
 
 

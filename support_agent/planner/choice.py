@@ -72,6 +72,16 @@ class Choice(Frozen):
         return self.votes[0].probability
 
 
+def likeliest_topic(votes: Sequence[Vote]) -> str | None:
+    """The topic of a choice; None: the likeliest was that a person must handle it, or no topic was chosen.
+
+    Args:
+        votes: The likeliest first.
+    """
+    best = votes[0].key if votes else NONE_KEY
+    return best if ":" in best else None
+
+
 PRIOR = 0.5
 """The share of the pick for an empty mail that is subtracted."""
 ARGUMENT_VERSION = "argument-6"

@@ -23,6 +23,7 @@ from support_agent.store.records import (
     CaseRecord,
     CaseState,
     CaseSummary,
+    DeskCases,
     MailId,
     MailRecord,
     MailTimeline,
@@ -83,6 +84,35 @@ class Cases:
         with self.database.write() as session:
             if affected(session, statement) != 1:
                 raise _no_case(case_id)
+
+    def give_to_desk(self, case_id: CaseId, desk: str, why: str, before: str | None) -> CaseRecord:
+        """Give a case to a desk.
+
+        Args:
+            why: The rule that says so.
+            before: The desk that it has now, None for none; if it has another one by now, it keeps that.
+        Returns:
+            The case, with the desk that it has.
+        """
+        is_before = col(CaseRow.desk).is_(None) if before is None else col(CaseRow.desk) == before
+        statement = update(CaseRow).where(col(CaseRow.id) == case_id, is_before).values(desk=desk, desk_why=why)
+        with self.database.write() as session:
+            affected(session, statement)
+            return _existing(session, case_id)
+
+    def at_desks(self) -> tuple[DeskCases, ...]:
+        """Count the cases that people have, by desk and rule; those without a desk are left out."""
+        number = func.count(col(CaseRow.id))
+        query = (
+            select(CaseRow.desk, CaseRow.desk_why, number)
+            .where(col(CaseRow.state) == CaseState.WITH_PERSON, col(CaseRow.desk).is_not(None))
+            .group_by(col(CaseRow.desk), col(CaseRow.desk_why))
+            .order_by(number.desc(), col(CaseRow.desk), col(CaseRow.desk_why))
+        )
+        with self.database.read() as session:
+            return tuple(
+                DeskCases(desk=str(desk), why=why or "", cases=count) for desk, why, count in session.exec(query)
+            )
 
     def change(
         self, case_id: CaseId, state: CaseState, assignee: str | None, who: str, why: str, at: datetime

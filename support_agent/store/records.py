@@ -58,22 +58,25 @@ class CaseState(StrEnum):
 
 
 class OutgoingKind(StrEnum):
-    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure`.
+    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure` and `reminder`.
 
-    A `failure` is a packet that tells the desk what went wrong after the mail was decided; there may be several, so
-    they are numbered.
+    A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
+    that nobody has answered yet; there may be several, so they are numbered. A `digest` is about no case: the week's
+    last mail carries it.
     """
 
     ANSWER = "answer"
     ACKNOWLEDGEMENT = "acknowledgement"
     PACKET = "packet"
     FAILURE = "failure"
+    REMINDER = "reminder"
+    DIGEST = "digest"
     PERSON_REPLY = "person_reply"
 
     @property
     def is_for_desk(self) -> bool:
         """Whether mails of this kind go to the desk, not to a customer."""
-        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE)
+        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER, OutgoingKind.DIGEST)
 
     @property
     def is_automatic_to_sender(self) -> bool:
@@ -155,7 +158,8 @@ class MailRecord(Record):
 class CaseRecord(Record):
     """One customer's thread. `participants` are its addresses, sorted; only they may continue it.
 
-    `assignee` is the staff member who has it, None: the whole desk, or the machine.
+    `assignee` is the staff member who has it, None: the whole desk, or the machine. `desk` is the address that its
+    packets go to if nobody has it, `desk_why` the rule that says so; both are None before its first packet.
     """
 
     id: Annotated[CaseId, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
@@ -165,6 +169,8 @@ class CaseRecord(Record):
     opened_at: Instant
     participants: tuple[str, ...] = ()
     assignee: str | None = None
+    desk: str | None = None
+    desk_why: str | None = None
 
 
 class CaseSummary(Record):
@@ -173,6 +179,27 @@ class CaseSummary(Record):
     case: CaseRecord
     mails: int
     last_received_at: Instant | None
+
+
+class WaitingCase(Record):
+    """A case that a person has and has not answered; `mail_id` is the mail that its last packet is about.
+
+    `since` is when the first packet was made that no answer followed; `reminded_at` and `reminders` count from then.
+    """
+
+    case_id: CaseId
+    mail_id: MailId
+    since: Instant
+    reminders: int
+    reminded_at: Instant | None
+
+
+class DeskCases(Record):
+    """How many cases people have at a desk by one rule."""
+
+    desk: str
+    why: str
+    cases: int
 
 
 class ToolCallRecord(Record):

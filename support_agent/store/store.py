@@ -25,6 +25,7 @@ from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
 from support_agent.store.used_keys import UsedKeys
 from support_agent.store.versions import Versions
+from support_agent.store.waiting import Waits
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Store:
     labels: Labels
     used_keys: UsedKeys
     traffic: Traffic
+    waits: Waits
     retention: Retention
 
     @classmethod
@@ -76,6 +78,7 @@ class Store:
             labels=Labels(database),
             used_keys=UsedKeys(database),
             traffic=Traffic(database),
+            waits=Waits(database),
             retention=Retention(database),
         )
 

@@ -41,6 +41,8 @@ class CaseRow(Row, table=True):
     state: str = Field(sa_type=StoredText)
     opened_at: datetime = Field(sa_type=UtcDateTime)
     assignee: str | None = Field(default=None, sa_type=StoredText)
+    desk: str | None = Field(default=None, sa_type=StoredText)
+    desk_why: str | None = Field(default=None, sa_type=StoredText)
 
 
 class CaseChangeRow(Row, table=True):

@@ -33,6 +33,7 @@ from support_agent.errors import PermanentError, SupportAgentError, TransientErr
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
     AUTO_REPLY_RULE,
+    BLOCK_RULE,
     BOUNCE_RULE,
     CLOSING_RULE,
     OWN_MAIL_RULE,
@@ -46,11 +47,13 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
+from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.desk_commands import DeskCommands
+from support_agent.workflow.digest import WeeklyDigest
 
 log = structlog.get_logger(__name__)
 
@@ -91,6 +94,8 @@ class Stages:
     queue: OutboundQueue
     outbox_sender: OutboxSender
     notices: Notices
+    reminders: Reminders
+    digest: WeeklyDigest
     now: Callable[[], datetime]
 
     def keep_company(self) -> None:
@@ -111,7 +116,8 @@ class Stages:
             return is_staff and self.routing.threads.packet_answered_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
-        screening = screen(mail.message, self.settings.agent, self.settings.desk, is_customer, is_staff_reply)
+        settings = self.settings
+        screening = screen(mail.message, settings.agent, settings.desk, is_customer, is_staff_reply, settings.senders)
         if screening.rule in JUDGED_RULES:
             judged = self.decider().judged(mail.message, screening)
             screening = judged if judged is screening or not is_staff_reply() else screening
@@ -125,7 +131,8 @@ class Stages:
     def file(self, mail: ReceivedMail, screening: Screening) -> str:
         """File the mail without an answer; a bounce updates the mail of ours that it names (S64)."""
         is_copy = screening.verdict is Verdict.DROP or screening.rule in (COPY_RULE, RATE_RULE)
-        report = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw)
+        is_marked = screening.rule != BLOCK_RULE
+        report = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw, is_marked=is_marked)
         why = "; ".join(filter(None, (screening.why, report)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail.id, screening)

@@ -211,6 +211,7 @@ class Worker:
         duties: list[Callable[[], object]] = [self._quarantine_failed]
         if is_idle:
             duties += [self._recover_sending, self.stages.notices.notify_breaker]
+            duties += [self.stages.reminders.look_after, self.stages.digest.look_after]
         duties += [
             lambda: self._send_due(stop),
             self.stages.notices.notify_losses,

@@ -38,7 +38,8 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert files is not None
     for name, text in files.items():
         (workspace / "templates" / name).write_text(text, "utf-8")
-    (workspace / "templates" / "tests" / "escalation.yaml").unlink()  # today's, with parts that older packets lack
+    for name in ("escalation", "acknowledgement_hours"):  # today's, with parts that older templates lack
+        (workspace / "templates" / "tests" / f"{name}.yaml").unlink()
     return workspace
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from support_agent.config.senders import SenderSettings
 from support_agent.config.settings import AgentSettings, DeskSettings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import lower_address
@@ -30,11 +31,14 @@ from support_agent.mail.machines.machine_headers import (
     vendor_fields,
 )
 from support_agent.mail.message import NO_FROM, Message
+from support_agent.mail.senders.lists import entry_for
 from support_agent.mail.text.attachment_text import speaks_through_attachments
 from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.closing import why_closing
 from support_agent.mail.text.decoding import decode_words, token_of
 from support_agent.mail.text.person_word import asks_for_person
+
+NO_LISTS = SenderSettings()
 
 
 class Verdict(StrEnum):
@@ -63,6 +67,7 @@ class Case(NamedTuple):
     desk: DeskSettings
     is_customer: Callable[[str], bool]
     is_staff_reply: Callable[[], bool]
+    senders: SenderSettings = NO_LISTS
 
 
 class Rule(NamedTuple):
@@ -87,6 +92,7 @@ def screen(
     desk: DeskSettings,
     is_customer: Callable[[str], bool] = lambda address: False,
     is_staff_reply: Callable[[], bool] = lambda: False,
+    senders: SenderSettings = NO_LISTS,
 ) -> Screening:
     """Apply the rules to a mail.
 
@@ -98,8 +104,9 @@ def screen(
             (S8).
         is_staff_reply: Whether an authenticated member of our staff answers a packet with this mail. The desk's address
             may be a mailing list, so fields that lists add do not count then; fields of automatic replies still do.
+        senders: The senders whose mail is filed.
     """
-    case = Case(message, agent, desk, is_customer, is_staff_reply)
+    case = Case(message, agent, desk, is_customer, is_staff_reply, senders)
     for rule in RULES:
         if why := rule.finds(case):
             return Screening(verdict=rule.verdict, rule=rule.id, why=why)
@@ -122,6 +129,8 @@ BOUNCE_RULE = "S1"
 AUTO_REPLY_RULE = "S2"
 OWN_MAIL_RULE = "S9"
 UNREADABLE_RULE = "S15"
+BLOCK_RULE = "blocked"
+"""The configuration blocks the sender."""
 PERSON_RULE = "person"
 """The mail asks for a person, so it goes to the desk."""
 CLOSING_RULE = "closing"
@@ -249,6 +258,13 @@ def _spam_verdict(case: Case) -> str:
     return ""
 
 
+def _blocked(case: Case) -> str:
+    """Forged or not: a mail that only says that it comes from there gets nothing either."""
+    sender = case.message.from_
+    entry = entry_for(sender.addr, case.senders.block) if sender is not None else ""
+    return f"senders.block has {entry!r}" if entry and not case.is_staff_reply() else ""
+
+
 def _has_element(value: str, wanted: str) -> bool:
     """Whether a header value is a word, begins with it, or has it as one of its elements separated by semicolons."""
     first = re.split(r"[\s,;]", value.strip(), maxsplit=1)[0]
@@ -336,6 +352,7 @@ RULES: tuple[Rule, ...] = (
         is_automatic=True,
     ),
     Rule("S14", "spam by our own server's verdict", "practice", Verdict.FILE, _spam_verdict),
+    Rule(BLOCK_RULE, "a blocked sender", "senders.block", Verdict.FILE, _blocked),
     Rule("S8", "a known customer with a machine's name", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
     Rule("S8", "a machine's name, or no name", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
     Rule("S8", "a name that machines and people use", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),

@@ -42,8 +42,8 @@ class _Threads:
 
 def own_addresses(settings: Settings, more: Sequence[str] = ()) -> frozenset[str]:
     """The addresses from which the company writes; "@example.org" stands for all of a domain."""
-    agent, desk = settings.agent, settings.desk
-    known = (agent.address, *agent.aliases, desk.address, *desk.staff, *more)
+    agent = settings.agent
+    known = (agent.address, *agent.aliases, *settings.people, *more)
     return frozenset(lower_address(address) for address in known if address)
 
 

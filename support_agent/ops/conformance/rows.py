@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, model_validator
 
 from support_agent.cases.rate_limits import why_limited
+from support_agent.config.senders import SenderSettings
 from support_agent.config.settings import AgentSettings, DeskSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.mail.machines.bounces import read_bounce
-from support_agent.mail.machines.screening import CLOSING_RULE, PERSON_RULE, RULES, Case, Verdict, screen
+from support_agent.mail.machines.screening import BLOCK_RULE, CLOSING_RULE, PERSON_RULE, RULES, Case, Verdict, screen
 from support_agent.mail.message import Message, parse
 from support_agent.mail.senders.identity import identify
 from support_agent.ops.conformance.outgoing import CHECKS
@@ -30,6 +31,7 @@ AGENT = AgentSettings(
     secret=SecretStr("an example's key, which signs nothing that is sent"),
 )
 DESK = DeskSettings(address="desk@harborfile.example")
+SENDERS = SenderSettings(block=("blocked.example", "*-offers@shop.example"))
 CUSTOMER_DOMAIN = "customer.example"
 """Every sender of this domain is a known customer."""
 LEVEL = "level_"
@@ -44,7 +46,7 @@ BOUNCED = "tom.berg@example.org of <case-1@harborfile.example>"
 
 Only the store knows whether that mail is ours, so a test proves the matching.
 """
-LAST_ROWS = ("words", CLOSING_RULE, PERSON_RULE)
+LAST_ROWS = ("words", BLOCK_RULE, CLOSING_RULE, PERSON_RULE)
 """The rows without a number, in their order."""
 TEXTS = ("what", "source", "proven_by")
 
@@ -160,12 +162,12 @@ def _came_out(row: str, outcome: str, raw: bytes) -> tuple[str, str]:
         wanted = outcome.removeprefix(LEVEL)
         return f"level {wanted}", f"level {sender.level}" + ("" if str(sender.level) == wanted else f": {sender.why}")
     if outcome == NEAR:
-        case = Case(message, AGENT, DESK, _is_customer, lambda: False)
+        case = Case(message, AGENT, DESK, _is_customer, lambda: False, SENDERS)
         return "not this row", next(
             (why for rule in RULES if rule.id == row and (why := rule.finds(case))), "not this row"
         )
     verdict = Verdict(outcome.removesuffix(OF_CUSTOMER))
-    screening = screen(message, AGENT, DESK, _is_customer)
+    screening = screen(message, AGENT, DESK, _is_customer, senders=SENDERS)
     return f"{verdict.value} by {row}", f"{screening.verdict.value} by {screening.rule}"
 
 

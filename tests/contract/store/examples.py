@@ -165,6 +165,7 @@ def fill(store: Store) -> MailId:
     assert store.used_keys.use(key) is None
     store.labels.add(label(mail_id))
     store.cases.change(CASE, CaseState.OPEN, ANNA, "the operator", "hers", NOON)
+    store.cases.give_to_desk(CASE, "desk@harborfile.example", "desk.address", None)
     again = (row.id, OutboxStatus.READY, DeliverySource.OPERATOR, "the mailbox is there now", NOON)
     assert store.deliveries.update(*again, sources=(OutboxStatus.FAILED,))
     return mail_id

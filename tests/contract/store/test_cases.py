@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.errors import PermanentError
 from support_agent.store.cases import CHUNK
-from support_agent.store.records import CaseId, CaseState, MailStatus, OutgoingKind
+from support_agent.store.records import CaseId, CaseState, DeskCases, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import (
     ANNA,
@@ -210,3 +210,21 @@ def test_the_timeline_holds_everything_in_order(store: Store) -> None:
     assert entry.rendered_mails == (rendered(first),)
     assert entry.outbox == store.outbox.find(mail_id=first)
     assert (follow_up.plan, follow_up.rendered_mails, follow_up.outbox) == (None, (), ())
+
+
+def test_a_case_keeps_its_desk_unless_it_is_the_one_that_is_replaced(store: Store) -> None:
+    """Rule: two that give a case a desk at once leave one, and both know which."""
+    store.cases.open(case(), record(store))
+    assert store.cases.give_to_desk(CASE, "a@x.example", "rule 1", None).desk == "a@x.example"
+    kept = store.cases.give_to_desk(CASE, "b@x.example", "rule 2", None)
+    assert (kept.desk, kept.desk_why) == ("a@x.example", "rule 1")
+    assert store.cases.give_to_desk(CASE, "b@x.example", "rule 2", "a@x.example").desk == "b@x.example"
+
+
+def test_cases_with_people_are_counted_by_desk_and_rule(store: Store) -> None:
+    assert store.cases.at_desks() == ()
+    for number, case_id in enumerate((CASE, OTHER), start=1):
+        store.cases.open(case(case_id), record(store, number))
+        store.cases.give_to_desk(case_id, "a@x.example", "rule 1", None)
+    store.cases.escalate(CASE)
+    assert store.cases.at_desks() == (DeskCases(desk="a@x.example", why="rule 1", cases=1),)

@@ -14,7 +14,7 @@ from support_agent.answer import views
 from support_agent.answer.final_answer import Answer, FinalAnswer, Item
 from support_agent.answer.formatting import format_day
 from support_agent.answer.item_kinds import KINDS, InWords, ItemKind
-from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, PACKET
+from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, DIGEST, PACKET
 from support_agent.answer.parts import Group, Part, Shape, account, counted
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_answer
@@ -48,7 +48,7 @@ STORED_PARTS = {
     "account": "label row_noun value day period_name period_first period_last row_day row_label row_value record "
     "identifier column column_value",
     "clarification": "text",
-    "computed": "answered asked remaining row_count result",
+    "computed": "answered asked open_day open_time remaining row_count result",
     "customer": "name",
     "document": "number title url valid_from language heading sentence step cell row rule",
     "inbound": "case_id customer_address level level_why subject mail_line left_out reason_code why call confidence "
@@ -56,8 +56,12 @@ STORED_PARTS = {
     "finding_code evidence_number evidence_title evidence_grade evidence_position evidence_sentence page_address "
     "page_heading page_document page_found_by page_text answered_line "
     "reply_address proposed_line proposed_id offered_until command_title command_line command_link "
-    "story_who story_at story_line story_left_out",
-    "settings": "company support_address",
+    "story_who story_at story_line story_left_out "
+    "week_since week_until week_mails week_answered week_partly_answered week_escalated week_filed week_waiting "
+    "people_answered people_open median_hours ninetieth_hours answered_by_name answered_by_title answered_by_mails "
+    "reason_name reason_title reason_mails filed_by_name filed_by_title filed_by_mails "
+    "grown_topic grown_title grown_before grown_now age_least age_below age_cases",
+    "settings": "company reply_hours support_address time_zone",
     "subject": "subject",
     "word": "period aggregation step operation reason level finding command",
 }
@@ -67,7 +71,7 @@ STORED_PARTS = {
 def test_sources_call_their_parts_as_stored_mails_do() -> None:
     """Replay compares the sources that are stored: a part may come, none may change its name."""
     found: dict[str, set[str]] = {}
-    for shape in (ANSWER, ACKNOWLEDGEMENT, PACKET, *(kind.shape for kind in KINDS.values())):
+    for shape in (ANSWER, ACKNOWLEDGEMENT, PACKET, DIGEST, *(kind.shape for kind in KINDS.values())):
         for part in shape.all_parts():
             found.setdefault(part.source.model_fields["kind"].default, set()).add(part.cited_as)
     assert found == {kind: set(parts.split()) for kind, parts in STORED_PARTS.items()}

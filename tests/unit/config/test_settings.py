@@ -295,3 +295,17 @@ def test_a_setting_that_is_gone_is_refused_with_what_there_is_instead(
     monkeypatch.setenv(variable, "3")
     with pytest.raises(ConfigError, match=f"environment variable {variable} is gone: {GONE[name]}: delete it"):
         load(None)
+
+
+def test_a_misspelt_key_in_a_list_of_tables_names_its_neighbours(tmp_path: Path) -> None:
+    """`[[desk.routes]]` is the file's only list of tables."""
+    path = write(tmp_path, '[desk]\n[[desk.routes]]\naddress = "a@x.example"\ntopic = ["document:1"]\n')
+    with pytest.raises(ConfigError) as error:
+        load(path)
+    assert "unknown key desk.routes.0.topic, did you mean topics?; keys of [[desk.routes]]: address" in str(error.value)
+
+
+def test_a_list_of_tables_comes_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPPORT_AGENT__DESK__ROUTES", '[{"address": "a@x.example", "levels": [0]}]')
+    (route,) = load(None).desk.routes
+    assert (route.address, route.levels) == ("a@x.example", (0,))

@@ -19,6 +19,7 @@ from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutgoingKind, OutgoingMail
 from support_agent.transport.outbox import Delivery
 from tests.fakes import PLAIN
+from tests.fakes_desk import digest, remind
 from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, SureModel, write
 
 REFUND = "Can I get a refund?"
@@ -50,6 +51,8 @@ def full_house(office: Office) -> None:
     office.handle(write(TOTAL, sender=JAMES))
     first, _ = office.handle(write(HUMAN, sender=JAMES, subject="Größe"))
     packet = office.sent(first)[OutgoingKind.PACKET].message_id
+    remind(office, first)
+    digest(office, first)
     office.handle(write("Grüße, we look at it.", sender=DESK, in_reply_to=packet))
     office.handle(write(OFF_TOPIC, proof=None))
     office.transport.deliveries = [Delivery(status="failed", detail="550")]

@@ -18,7 +18,7 @@ from support_agent.config.settings import Settings, StoreSettings
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.ops.doctor import diagnose
 from support_agent.ops.store_health import ENDS, End, look_at_traffic
-from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.store.records import CaseId, MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
 from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
@@ -85,6 +85,26 @@ def test_mails_that_did_not_surely_go_out_are_a_warning(
     assert (fine.severity, warning.severity) == (Health.OK, Health.WARNING)
     assert warning.what == f"{what}, in case {CASE}"
     assert todo in warning.todo
+
+
+def test_cases_with_people_are_counted_by_desk_where_there_are_several(settings: Settings, store: Store) -> None:
+    for number, (case_id, desk, why) in enumerate(
+        [
+            (CaseId("AAAAAAAAAA"), "a@x.example", "rule 1 of desk.routes: topic document:1"),
+            (CaseId("BBBBBBBBBB"), "a@x.example", "rule 1 of desk.routes: topic document:2"),
+            (CaseId("CCCCCCCCCC"), "b@x.example", "desk.address"),
+        ],
+        start=1,
+    ):
+        if number == 3:
+            assert len(of(diagnose(settings, Outside().probes()), "database")) == 1
+        store.cases.open(case(case_id), record(store, number))
+        store.cases.escalate(case_id)
+        store.cases.give_to_desk(case_id, desk, why, None)
+    _, desks = of(diagnose(settings, Outside().probes()), "database")
+    assert (
+        desks.what == "cases with people: 2 at a@x.example by rule 1 of desk.routes, 1 at b@x.example by desk.address"
+    )
 
 
 def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Store) -> None:

@@ -172,3 +172,16 @@ def test_no_directory_is_a_finding(tmp_path: Path) -> None:
     assert [finding.what for finding in check_templates(tmp_path / "none")] == [
         f"no templates directory at {tmp_path / 'none'}"
     ]
+
+
+def test_an_acknowledgement_without_the_hours_is_a_warning(directory: Path) -> None:
+    """An older template goes on as before, so nothing stops; but who sets hours must hear why nobody reads them."""
+    for name in ("txt", "html"):
+        path = directory / "en" / f"acknowledgement.{name}.j2"
+        text = path.read_text("utf-8")
+        begin, end = text.index("{% if open_day %}"), text.index("{% endif %}\nYou need") + len("{% endif %}\n")
+        path.write_text(text[:begin] + text[end:], "utf-8")
+    findings = check_templates(directory)
+    assert {finding.severity for finding in findings} == {Severity.WARNING}
+    assert all("acknowledgements do not say when people work and answer (hours)" in one.what for one in findings)
+    assert {finding.path for finding in findings} == {directory / "en" / "acknowledgement.txt.j2"}

@@ -31,6 +31,7 @@ from support_agent.outbound.rendered_mail import (
 )
 from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
 from support_agent.transport.outbox import Delivery
+from tests.fakes_desk import digest, remind
 from tests.fakes_journey import ANNA, JAMES, NOON, Office, write
 
 RAW = write("How many seats do we have?", subject="Seats")
@@ -98,6 +99,8 @@ def test_stored_mail_is_made_again(office: Office, kind: OutgoingKind) -> None:
     """Of every kind: the payload alone gives the same subject, text and HTML."""
     first, _ = office.handle(write("Let me talk to a human.", sender=JAMES))
     packet = office.sent(first)[OutgoingKind.PACKET].message_id
+    remind(office, first)
+    digest(office, first)
     office.handle(write("Hello James.", sender=office.settings.desk.address, in_reply_to=packet))
     office.transport.deliveries = [Delivery(status="failed", detail="550")]
     office.handle(write("How many seats have we paid for?", sender=JAMES, number=3))

@@ -2,7 +2,7 @@
 people took, and which topics grow.
 
 It reads the store and changes nothing. A person's time is known where the answer went through the desk, or was found in
-the Sent folder. Checked by tests/unit/ops/test_coverage.py.
+the Sent folder. Checked by tests/unit/desk/test_coverage.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from support_agent.cases.people import answers_of_people
 from support_agent.core.frozen import Frozen
-from support_agent.planner.choice import NONE_KEY, Vote
+from support_agent.planner.choice import Vote, likeliest_topic
 from support_agent.planner.plan_run import TOPIC_KINDS
 from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord, ToolCallRecord
 from support_agent.store.store import Store
@@ -123,10 +123,7 @@ def _topics(calls: Sequence[ToolCallRecord]) -> tuple[str, ...]:
 
 
 def _likeliest(call: ToolCallRecord) -> str | None:
-    """The topic of a choice; None: the likeliest was that a person must handle it, or no topic was chosen."""
-    votes = _VOTES.validate_python(call.votes or ())
-    best = votes[0].key if votes else NONE_KEY
-    return best if ":" in best else None
+    return likeliest_topic(_VOTES.validate_python(call.votes or ()))
 
 
 def _shares(names: Iterable[str]) -> tuple[Share, ...]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from support_agent.ops.coverage import Coverage, coverage_of
+from support_agent.desk.coverage import Coverage, coverage_of
 from support_agent.store.records import DeliverySource, MailId, OutboxStatus, OutgoingKind
 from tests.fakes_desk import proposed_in
 from tests.fakes_journey import DESK, JAMES, NOON, Office, write

@@ -1,0 +1,72 @@
+"""The rules by which a case gets its desk, reminders of cases, the digest; parts of `settings.Settings`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import Level
+
+TopicPattern = Annotated[str, Field(pattern=r"^(document|field|series|record|question):([\w.-]{1,100}\*?|\*)$")]
+"""A topic, or the topics whose names begin alike: `field:invoice_*`."""
+LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+ReasonCode = Annotated[str, Field(pattern=r"^[a-z_]{1,60}$")]
+
+
+class DeskRoute(Frozen):
+    """One rule of `desk.routes`: which cases go to this address instead of `desk.address`.
+
+    A rule fits a case if each of its lists that is not empty has what the case has. The first rule that fits decides.
+    """
+
+    address: str
+    """The desk of these cases. Its people are staff, as those of `desk.address`: their replies are passed on, and their
+    commands carried out."""
+    topics: tuple[TopicPattern, ...] = ()
+    """Topics of the questions that a person gets: `document:3`, `field:plan`, `series:payments`, `record:invoices`,
+    `question:1`; a `*` at the end stands for any rest of a name. A mail that a rule escalates before anything is chosen
+    has no topic."""
+    levels: tuple[Level, ...] = ()
+    """Levels of the sender, 0 to 3."""
+    languages: tuple[LanguageCode, ...] = ()
+    """Languages that the mail is written in, as ISO 639 codes: `de`. It is the likeliest one; where the language of a
+    known customer's locale is likely, it is that."""
+    reasons: tuple[ReasonCode, ...] = ()
+    """Reason codes that packets show in brackets: `person_asked_for`, `not_covered`."""
+
+
+class ReminderSettings(Frozen):
+    """Reminders of cases that no person has answered.
+
+    Hours are those in which people work, by `hours`; without any, all hours. A case is answered by a reply that is
+    passed on, by a command that sends something, or where the Sent folder shows an answer to what was proposed; one
+    that is closed or given back waits for nobody.
+    """
+
+    after_h: Annotated[float, Field(ge=0, le=8760)] = 0.0
+    """After how many hours without an answer the desk of the case, or who has it, is reminded; 0: never."""
+    every_h: Annotated[float, Field(gt=0, le=8760)] = 8.0
+    """Hours from one reminder of a case to the next."""
+    most: Annotated[int, Field(ge=1, le=100)] = 3
+    """Most reminders of a case until it is answered."""
+    address: str = ""
+    """Who gets reminders instead, such as a lead; empty: nobody. Such an address is staff."""
+    address_from: Annotated[int, Field(ge=1, le=100)] = 1
+    """From which reminder of a case on they go to `address`; 2: the first one goes to the desk."""
+    until_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """Nobody is reminded of what came in longer ago, so that reminders can be turned on where many cases are open."""
+
+
+class DigestSettings(Frozen):
+    """A mail to the lead once a week, with the week's numbers; the time zone is `hours.time_zone`.
+
+    One that was missed, because the agent was off or paused, is sent late, once.
+    """
+
+    address: str = ""
+    """Who gets it; empty: nobody."""
+    weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = "monday"
+    hour: Annotated[int, Field(ge=0, le=23)] = 8
+    """The hour of that day from which on it is sent, by the clock on the wall. The week ends then."""

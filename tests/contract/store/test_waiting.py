@@ -1,0 +1,108 @@
+"""Which cases wait for a person, on each database."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.store.records import CaseId, CaseState, MailId, MailStatus, OutgoingKind, WaitingCase
+from support_agent.store.store import Store
+from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, label, outgoing, put, record
+
+PACKET, FAILURE, REMINDER = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER
+ANSWER, REPLY = OutgoingKind.ANSWER, OutgoingKind.PERSON_REPLY
+
+
+def waiting(store: Store) -> tuple[WaitingCase, ...]:
+    return store.waits.cases(NOON - DAY)
+
+
+def escalated(store: Store, number: int = 1, case_id: CaseId = CASE) -> MailId:
+    """A mail of a case that a person has, with a packet `number` minutes after noon."""
+    mail_id = record(store, number)
+    store.cases.open(case(case_id), mail_id)
+    store.cases.escalate(case_id)
+    put(store, outgoing(mail_id, PACKET, case_id, NOON + number * MINUTE))
+    return mail_id
+
+
+def test_a_case_waits_from_its_first_packet_that_nobody_answered(store: Store) -> None:
+    """Its mail is that of the last packet; the longest waiting comes first."""
+    escalated(store, 2, CaseId("BBBBBBBBBB"))
+    escalated(store, 1)
+    last = escalated(store, 3)
+    found = waiting(store)
+    assert [(one.case_id, one.since) for one in found] == [
+        (CASE, NOON + MINUTE),
+        ("BBBBBBBBBB", NOON + 2 * MINUTE),
+    ]
+    assert (found[0].mail_id, found[0].reminders, found[0].reminded_at) == (last, 0, None)
+
+
+@pytest.mark.parametrize("state", [CaseState.OPEN, CaseState.CLOSED])
+def test_a_case_that_is_closed_or_given_back_waits_for_nobody(store: Store, state: CaseState) -> None:
+    escalated(store)
+    store.cases.change(CASE, state, None, ANNA, "done", NOON)
+    assert waiting(store) == ()
+
+
+@pytest.mark.parametrize("kind", [REPLY, ANSWER])
+def test_a_persons_answer_ends_the_wait_until_the_next_packet(store: Store, kind: OutgoingKind) -> None:
+    """Words that were passed on, or a document sent by command, each for a mail of the person's own."""
+    escalated(store)
+    put(store, outgoing(record(store, 7), kind, CASE, NOON + 5 * MINUTE))
+    assert waiting(store) == ()
+    again = escalated(store, 9)
+    assert [(one.since, one.mail_id) for one in waiting(store)] == [(NOON + 9 * MINUTE, again)]
+
+
+def test_an_answer_of_the_machine_to_the_same_mail_does_not_end_it(store: Store) -> None:
+    """It answered a part, and the packet has the rest; or it is a proposal."""
+    mail_id = escalated(store)
+    put(store, outgoing(mail_id, ANSWER, CASE, NOON + MINUTE))
+    assert len(waiting(store)) == 1
+
+
+def test_a_reply_that_was_not_delivered_is_none(store: Store) -> None:
+    escalated(store)
+    reply = put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
+    assert store.outbox.claim(reply.id, NOON + DAY)
+    store.outbox.mark_failed(reply.id, "550 no")
+    assert len(waiting(store)) == 1
+
+
+def test_a_label_ends_it_and_an_undone_one_does_not(store: Store) -> None:
+    """The Sent folder shows that a person has answered from another program."""
+    mail_id = escalated(store)
+    store.labels.add(label(mail_id))
+    assert waiting(store) == ()
+    store.labels.undo(mail_id, NOON)
+    assert len(waiting(store)) == 1
+
+
+def test_a_notice_about_a_customers_mail_waits_and_one_about_a_persons_does_not(store: Store) -> None:
+    """An answer that was lost; and a command that was not carried out, which is told to who sent it."""
+    for number, status in ((1, MailStatus.ESCALATED), (2, MailStatus.FILED)):
+        case_id = CaseId(f"CASE{number}")
+        mail_id = record(store, number)
+        store.cases.open(case(case_id), mail_id)
+        store.cases.escalate(case_id)
+        put(store, outgoing(mail_id, FAILURE, case_id))
+        store.mails.end(mail_id, status, "undelivered", None, NOON)
+    assert [one.case_id for one in waiting(store)] == ["CASE1"]
+
+
+def test_reminders_are_counted_from_the_wait_on(store: Store) -> None:
+    """Those of an earlier wait of the case are over."""
+    old = escalated(store)
+    put(store, outgoing(old, REMINDER, CASE, NOON + 2 * MINUTE))
+    put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
+    mail_id = escalated(store, 9)
+    for number in (1, 2):
+        put(store, outgoing(mail_id, REMINDER, CASE, NOON + (10 + number) * MINUTE, number=number))
+    (found,) = waiting(store)
+    assert (found.reminders, found.reminded_at) == (2, NOON + 12 * MINUTE)
+
+
+def test_what_came_in_too_long_ago_does_not_wait(store: Store) -> None:
+    escalated(store)
+    assert store.waits.cases(NOON + DAY) == ()
