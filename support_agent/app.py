@@ -166,6 +166,7 @@ def wire(
     from support_agent.outbound.reminders import Reminders
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
+    from support_agent.workflow.approval import Approval
     from support_agent.workflow.desk_commands import DeskCommands
     from support_agent.workflow.digest import WeeklyDigest
     from support_agent.workflow.labelling import Labelling
@@ -177,8 +178,9 @@ def wire(
     threads = Threads(store, settings, senders)
     routing = CaseRouting(store, settings, senders, threads, rates, now)
     queue = OutboundQueue(store, settings, company, templates, now)
-    outbox_sender = OutboxSender(store, transport, settings.smtp, now, breaker.sending, random)
     autonomy = Autonomy(store, settings.autonomy)
+    approval = Approval(store, settings, company, templates, autonomy, now)
+    outbox_sender = OutboxSender(store, transport, settings.smtp, now, breaker.sending, approval.withdrawn, random)
     labelling = Labelling(store, company, autonomy, now)
     return Stages(
         store=store,
@@ -190,7 +192,7 @@ def wire(
         rates=rates,
         breaker=breaker,
         autonomy=autonomy,
-        desk=DeskCommands(store, settings, company, decider, routing, queue, labelling, now),
+        desk=DeskCommands(store, settings, company, decider, routing, queue, labelling, approval, now),
         reports=Reports(store, settings, now),
         queue=queue,
         outbox_sender=outbox_sender,

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from support_agent.core.frozen import Frozen
 from support_agent.core.modes import Mode
 
+MAX_HOLD_S = 86_400
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -23,8 +24,9 @@ class AutonomySettings(Frozen):
     """Mode of each document, field, series, kind of records and canned question that has none of its own. `off`: a
     person answers; `shadow`: the same, and the packet shows what would be sent; `approve`: the answer leaves when a
     person confirms it; `auto`: it leaves by itself."""
-    hold_s: Annotated[float, Field(ge=0, le=86_400)] = 0.0
-    """How long an automatic answer waits in the outbox before it leaves, so that a person can undo it; 0: no wait."""
+    hold_s: Annotated[float, Field(ge=0, le=MAX_HOLD_S)] = 0.0
+    """How long an automatic answer waits in the outbox before it leaves, so that a person can undo it; 0: no wait. If
+    one of its items loses `auto` meanwhile, or a document expires, it does not leave: a person gets the case."""
     is_earned: bool = True
     """Whether the rule raises modes by itself; if not, only `support-agent autonomy apply` does. A correction always
     lowers the mode at once."""

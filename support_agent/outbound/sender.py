@@ -17,10 +17,10 @@ from enum import StrEnum
 import structlog
 
 from support_agent.config.settings import SmtpSettings
-from support_agent.errors import SupportAgentError, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_status import suppress
-from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import DeliverySource, MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
 
@@ -36,7 +36,7 @@ class DeliveryStatus(StrEnum):
     """The result of one try.
 
     `claimed`: another run has the mail; `held`: the mail waits until the desk has the packet, or until automatic mail
-    is no longer stopped.
+    is no longer stopped; `withdrawn`: it must not leave any more, and a person gets the case.
     """
 
     SENT = "sent"
@@ -45,6 +45,7 @@ class DeliveryStatus(StrEnum):
     UNCERTAIN = "uncertain"
     CLAIMED = "claimed"
     HELD = "held"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class OutboxSender:
     now: Callable[[], datetime]
     stopped: Callable[[], str]
     """Returns why no automatic mail may go to a customer now, or ""."""
+    withdrawn: Callable[[OutboxRecord], str]
+    """Returns why an answer must not leave any more, or ""."""
     random: Callable[[], float] = lambda: 0.0
     """0 to 1: the share of `RETRY_SPREAD` added to a wait, so that waiting mails do not all become due at once."""
 
@@ -75,6 +78,8 @@ class OutboxSender:
             # Debug only, as it repeats in each round; `automatic_mail_stopped` and `doctor` report it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return DeliveryStatus.HELD
+        if record.kind is OutgoingKind.ANSWER and (why := self.withdrawn(record)):
+            return self._withdraw(record, why)
         if not self.store.outbox.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED
         is_to_sender = record.kind.is_automatic_to_sender
@@ -101,6 +106,16 @@ class OutboxSender:
             # The desk cannot be notified by mail; `doctor` reports it as well.
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=status.value)
         return status
+
+    def _withdraw(self, record: OutboxRecord, why: str) -> DeliveryStatus:
+        """Cancel an answer; the desk is notified of it as of one that a person undid."""
+        after, by, sources = OutboxStatus.CANCELLED, DeliverySource.RULE, (OutboxStatus.READY,)
+        try:
+            self.store.deliveries.update(record.id, after, by, why, self.now(), sources)
+        except PermanentError:  # another run has it
+            return DeliveryStatus.CLAIMED
+        log.warning("answer_withdrawn", outbox_id=record.id)
+        return DeliveryStatus.WITHDRAWN
 
     def _why_held(self, record: OutboxRecord) -> str:
         """Why a mail must not go out now, or ""."""

@@ -129,8 +129,9 @@ def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
         values |= {"attempts": 0, "next_try_at": found.updated_at, "notified_at": None}
     elif found.after is OutboxStatus.SENT:
         values |= {"sent_at": found.updated_at, "notified_at": None}
-    elif found.after is OutboxStatus.CANCELLED:  # the desk knows what it cancelled, but not what an operator undid
-        values["notified_at"] = None if found.by is DeliverySource.OPERATOR else found.updated_at
+    elif found.after is OutboxStatus.CANCELLED:  # the desk knows what it cancelled itself, but not what others did
+        is_unknown = found.by in (DeliverySource.OPERATOR, DeliverySource.RULE)
+        values["notified_at"] = None if is_unknown else found.updated_at
     elif is_news:
         values["notified_at"] = None
     affected(session, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))

@@ -342,6 +342,7 @@ class DeliverySource(StrEnum):
     STAFF = "a person at the desk"
     CUSTOMER = "the customer"
     SENT_FOLDER = "the Sent folder"
+    RULE = "a rule"
     BOUNCE = "a bounce"
     DELIVERY_REPORT = "a delivery report"
 

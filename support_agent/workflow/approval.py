@@ -8,19 +8,21 @@ tests/unit/cli/test_outbox.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.final_answer import DocumentItem, FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.autonomy import Autonomy
 from support_agent.cases.commands import digest_of
 from support_agent.cases.handling import Handling, Order
+from support_agent.cases.people import answers_of_people
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
+from support_agent.core.modes import Mode
 from support_agent.errors import PermanentError
 from support_agent.outbound.delivery_status import Choice, ChoiceResult, apply_choice, choosable
 from support_agent.store.desk_records import LabelOutcome, LabelSource
@@ -70,7 +72,7 @@ class Approval:
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
         row = stored or choosable(self.store, outbox_id, Choice.APPROVE)
         final = self._final(row)
-        if row.status is PROPOSED and (wrong := next(self._mismatches(final), None)):
+        if row.status is PROPOSED and (wrong := self._outdated(final)):
             raise PermanentError(f"{wrong}: the company's files have changed since", code="outdated")
 
         def approve() -> ChoiceResult:
@@ -88,8 +90,27 @@ class Approval:
 
         return approve
 
-    def _mismatches(self, final: FinalAnswer) -> Iterator[str]:
-        return Verifier.of(self.company).mismatches(final, self.templates.locale_for(final.locale))
+    def withdrawn(self, row: OutboxRecord) -> str:
+        """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too."""
+        if answers_of_people(self.store, (row,)):
+            return ""
+        try:
+            final = self._final(row)
+        except PermanentError as error:
+            return str(error)
+        leaves = self.autonomy.of_answer(final)
+        if leaves.mode is not Mode.AUTO:
+            return leaves.why
+        return self._outdated(final)
+
+    def _outdated(self, final: FinalAnswer) -> str:
+        """The first part of an answer that the company's files no longer say, or ""."""
+        today, locale = self.now().date(), self.templates.locale_for(final.locale)
+        versions = {item.version for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)}
+        for document in self.company.texts:
+            if document.version in versions and not document.is_valid_on(today):
+                return f"document {document.number} is not valid any more"
+        return next(Verifier.of(self.company).mismatches(final, locale), "")
 
     def _final(self, row: OutboxRecord) -> FinalAnswer:
         rendered = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)

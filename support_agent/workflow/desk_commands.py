@@ -69,6 +69,7 @@ class DeskCommands:
     routing: CaseRouting
     queue: OutboundQueue
     labelling: Labelling
+    approval: Approval
     now: Callable[[], datetime]
 
     def carry_out(self, mail: RoutedMail, given: Given) -> None:
@@ -204,11 +205,9 @@ class DeskCommands:
     def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], object]:
         """Let the proposed answer leave as it was shown, if what it says is still the company's."""
         outbox_id = OutboxId(fitting.packet.proposed_id or "")
-        autonomy, templates = self.labelling.autonomy, self.queue.templates
-        approval = Approval(self.store, self.settings, self.company, templates, autonomy, self.now)
         who, how = mail.sender.address, LabelSource.COMMAND
         approver = Approver(DeliverySource.STAFF, who, f"approved by {who}, {_says(mail)}", how)
-        return approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
+        return self.approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
 
     def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], object]:
         """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""

@@ -22,6 +22,7 @@ import structlog
 
 from support_agent.cases.copies import known_as
 from support_agent.cases.rate_limits import is_from_unknown_sender
+from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Failure
@@ -305,7 +306,7 @@ class Worker:
     def _send_due(self, stop: Event) -> None:
         """Try each due mail once; a held mail does not block the others."""
         now = self.now()
-        latest_s = max(self.settings.smtp.retry_max_s, self.settings.autonomy.hold_s)
+        latest_s = max(self.settings.smtp.retry_max_s, MAX_HOLD_S)
         if reset := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=latest_s)):
             log.warning("clock_was_ahead", due_now=reset)
         last: Due | None = None

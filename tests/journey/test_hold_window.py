@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from support_agent.core.modes import Mode
 from support_agent.errors import PermanentError
 from support_agent.outbound.delivery_status import Choice
+from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus
-from support_agent.workflow.approval import choose
+from support_agent.workflow.approval import THE_OPERATOR, choose
 from tests.fakes_journey import DESK, JAMES, Clock, Office, with_autonomy, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ANSWER, FAILURE, PACKET, REFUND, TWO, one, reason_told, state, text_of
@@ -115,3 +117,54 @@ def test_an_undone_proposal_is_told_to_the_desk(office: Office) -> None:
     undo(office, office.sent(mail_id)[ANSWER].id)
     work(office)
     assert reason_told(office, mail_id, FAILURE)[0] == "undone"
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.SHADOW, Mode.APPROVE])
+def test_an_answer_whose_item_loses_auto_in_the_window_does_not_leave(holding: Office, mode: Mode) -> None:
+    """A correction of another mail, or a person's word, holds for what has not left; the desk is told why."""
+    mail_id, _ = holding.handle(write(REFUND, sender=JAMES))
+    holding.store.modes.change("document:1", mode, ModeSource.BY_HAND, "the operator", "a test", holding.clock())
+    for _ in range(2):
+        assert work(later(holding, HOLD_S)) == [DESK]
+    assert holding.sent(mail_id)[ANSWER].status is OutboxStatus.CANCELLED
+    assert f"document:1 is {mode.value}" in str(reason_told(holding, mail_id, FAILURE)[1])
+    assert state(holding, mail_id) is CaseState.WITH_PERSON
+
+
+def test_an_answer_whose_document_expires_in_the_window_does_not_leave(holding: Office) -> None:
+    mail_id, _ = holding.handle(write(REFUND, sender=JAMES))
+    holding = with_document(holding, 1, valid_until=holding.clock().date())
+    assert work(later(holding, 2 * 86_400)) == [DESK]
+    assert "document 1 is not valid any more" in str(reason_told(holding, mail_id, FAILURE)[1])
+
+
+def test_what_a_person_approved_leaves_whatever_the_mode_is(office: Office) -> None:
+    """A person saw exactly this."""
+    office = with_autonomy(office, start=Mode.APPROVE)
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    choose(office.store, office.settings, office.sent(mail_id)[ANSWER].id, Choice.APPROVE, office.clock)
+    office.store.modes.change("document:1", Mode.OFF, ModeSource.BY_HAND, "the operator", "a test", office.clock())
+    assert JAMES in work(office)
+
+
+def test_a_document_that_has_expired_is_not_approved(office: Office) -> None:
+    """The proposal waited too long."""
+    office = with_autonomy(office, start=Mode.APPROVE)
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    office = with_document(office, 1, valid_until=office.clock().date())
+    later(office, 2 * 86_400)
+    stages = office.stages
+    with pytest.raises(PermanentError, match="document 1 is not valid any more"):
+        stages.desk.approval.of(office.sent(mail_id)[ANSWER].id, THE_OPERATOR)
+
+
+def with_document(office: Office, number: int, **head: object) -> Office:
+    """The same office, where the document's front matter says otherwise and its version is the same."""
+    company = office.decider.company
+    documents = tuple(
+        document.model_copy(update={"head": document.head.model_copy(update=head)})
+        if document.number == number
+        else document
+        for document in company.documents
+    )
+    return replace(office, decider=replace(office.decider, company=replace(company, documents=documents)))
