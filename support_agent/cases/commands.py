@@ -46,6 +46,8 @@ _START = r"(?:\[(?P<case>[A-Za-z0-9-]{1,64})\]\s*)?"
 _COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}}))"
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
+KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)
+"""A command with a key, anywhere in a text."""
 MEANT = re.compile(rf"\s*{_START}(?:{_WORDS}|document\s+\d+)\b[\s.,!:;-]*\S{{0,64}}\s*", re.IGNORECASE | re.ASCII)
 """A line that is meant as a command, whether or not it is one: it must never reach a customer."""
 
@@ -148,7 +150,12 @@ def given_in(message: Message) -> Given | None:
 def is_meant_as_command(words: str) -> bool:
     """Whether a person's own words read like a command: they must not be passed on to a customer."""
     first = words.strip().partition("\n")[0]
-    return MEANT.fullmatch(first) is not None or LINE.search(words) is not None
+    return MEANT.fullmatch(first) is not None or holds_command(words)
+
+
+def holds_command(text: str) -> bool:
+    """Whether a text has a command with a key anywhere."""
+    return KEYED.search(text) is not None
 
 
 def _given(match: re.Match[str], words: str, *, is_alone: bool) -> Given:

@@ -305,8 +305,9 @@ class DeskSettings(Section):
         "application/vnd.oasis.opendocument.spreadsheet",
     )
     """Types of files that such a reply may have; they go to the customer with it. A reply with another file is not
-    passed on, and its writer is told why. A file's name, declared type and content must agree, and office files and
-    PDFs with programs inside are refused. Empty: no files."""
+    passed on, and its writer is told why. A file's name, declared type and content must agree. Office files, archives
+    and PDFs with programs inside are refused, those that cannot be looked into, and text that repeats the packet.
+    Empty: no files."""
     max_reply_files: Annotated[int, Field(ge=0, le=100)] = 10
     """Most files in one reply."""
     max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
