@@ -137,14 +137,22 @@ def _offer(ticket: Ticket, command: Command, words: str, key: str, address: str,
     return Offered(code=command.code, line=line, link=f"mailto:{address}?subject={quote(line)}", title=title)
 
 
-def given_in(message: Message) -> Given | None:
-    """The command that a mail gives, in its subject or as the first line of its own text; None: it gives none."""
-    text = message.visible_text.strip()
-    if match := LINE.fullmatch(REPLY_PREFIX.sub("", " ".join(message.subject.split()))):
-        return _given(match, text, is_alone=True)  # a mail program may have added a signature
+def given_in(message: Message, answered_subject: str = "") -> Given | None:
+    """The command that a mail gives, in its subject or as the first line of its own text; None: it gives none.
+
+    Args:
+        answered_subject: That of the packet which the mail answers: a customer chose it, so it is no command.
+    """
+    text, subject = message.visible_text.strip(), _bare(message.subject)
+    if subject != _bare(answered_subject) and (match := LINE.fullmatch(subject)):
+        return _given(match, text, is_alone=not text)  # a signature is no text
     first, _, rest = text.partition("\n")
     match = LINE.fullmatch(first)
     return None if match is None else _given(match, rest.strip(), is_alone=not rest.strip())
+
+
+def _bare(subject: str) -> str:
+    return REPLY_PREFIX.sub("", " ".join(subject.split()))
 
 
 def is_meant_as_command(words: str) -> bool:

@@ -186,7 +186,8 @@ def traces(folder: Path, company: CompanySettings, empty_store: Path, command: s
     folder.mkdir()
     with office_in(folder, company, empty_store) as office:
         given = proposed_in(office)
-        mail_id, _ = given.office.handle(write("Words.", subject=given.lines[command], sender=DESK, number=60), steps)
+        words = "Words." if command == "own words" else ""
+        mail_id, _ = given.office.handle(write(words, subject=given.lines[command], sender=DESK, number=60), steps)
         for _ in range(2):
             Shift(given.office, FakeMailbox([])).work()
         rows = office.store.outbox.find()
