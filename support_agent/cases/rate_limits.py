@@ -3,8 +3,9 @@
 Senders over the limit get no reply: they may be auto-responders without machine headers, and a reply would start a
 loop. Their mails go to the desk instead, up to the limit for packets; the desk is notified when that limit is reached.
 
-Invariant: the limits count rows of the outbox, without those of the mail being decided, so a step that runs again
-decides the same. Checked by tests/unit/cases/test_rate_limits.py and tests/contract/store/test_traffic.py.
+Invariant: the limits count rows of the outbox that left or may leave, without those of the mail being decided, so a
+step that runs again decides the same. Checked by tests/unit/cases/test_rate_limits.py and
+tests/contract/store/test_traffic.py.
 """
 
 from __future__ import annotations
