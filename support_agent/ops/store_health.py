@@ -151,6 +151,12 @@ ENDS = (
         "a person is notified of at most agent.max_packets_per_sender_a_day a day: read the others in the mailbox;"
         " `support-agent show CASE` says why each was not passed on",
     ),
+    End(
+        EscalationReason.NOT_CARRIED_OUT,
+        "from the desk's people within a day were commands that were not carried out",
+        "a person is notified of at most agent.max_packets_per_sender_a_day a day: `support-agent show CASE` says why"
+        " each was refused, and the packet has the lines that work",
+    ),
     End("S14", "within a day were spam by the word of your own server: filed (S14)", ""),
 )
 

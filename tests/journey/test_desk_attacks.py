@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 from support_agent.demo import AUTHSERV_ID
 from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
-from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, write
+from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift
-from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, PACKET, PERSON_REPLY, opened, text_of
+from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, FAILURE, PACKET, PERSON_REPLY, opened, text_of
 
 EVIL = "desk@harborfile.example.evil.example"
 RESULTS = f"Authentication-Results: {AUTHSERV_ID}; dmarc=pass header.from=harborfile.example"
@@ -170,6 +170,17 @@ def test_an_altered_command_does_not_use_up_the_key(office: Office, attack: Atta
     given.office.handle(attack.mail(given))
     order(given.office, given.lines["approve"], number=70)
     assert status_of(office, given.answer) == "sent"
+
+
+def test_refused_commands_are_told_up_to_a_limit(office: Office) -> None:
+    """Failure: an auto-responder that answers each notice under the desk's name had one more without end."""
+    given = proposed_in(with_agent(office, max_packets_per_sender_a_day=3))
+    wrong = f"[{given.answer.case_id}] approve {'A' * 26}"
+    kinds = [
+        set(office.sent(given.office.handle(write("", subject=wrong, sender=DESK, number=100 + number))[0]))
+        for number in range(5)
+    ]
+    assert kinds == [{FAILURE}] * 3 + [set()] * 2
 
 
 def test_a_replayed_approval_sends_nothing_more(office: Office) -> None:
