@@ -201,7 +201,8 @@ def own_words(text: str, packet: RenderedPacket) -> str:
         text: The visible text of the reply; it may still hold a quotation of unknown form.
         packet: The packet that was answered.
     """
-    distinctive, lines = _distinctive_pieces(packet), text.splitlines()
+    without_story = packet.model_copy(update={"story_of_others": ()})  # its lines alone begin no quotation: `unfit`
+    distinctive, lines = _distinctive_pieces(without_story), text.splitlines()
     bare = [_squeezed(QUOTATION_MARK.sub("", line)) for line in lines]
     end = next((place for place, line in enumerate(bare) if line in distinctive), None)
     said = "".join(bare[:end])
@@ -251,17 +252,31 @@ def _quotes(text: str, pieces: frozenset[str]) -> bool:
 def _distinctive_pieces(packet: RenderedPacket, known: frozenset[str] = frozenset()) -> frozenset[str]:
     """Texts that reveal a quoted packet: its case id, and its long lines without the parts a customer may read.
 
+    Of the story the customer may read what she wrote or got, and nothing that another participant did.
+
     Args:
         known: Further parts that may be read.
     """
-    pieces, case_ids = [], set()
+    pieces: list[str] = []
+    readable: list[str] = []
+    others: list[str] = []
+    case_ids: set[str] = set()
     for span in packet.text.spans:
-        part = span.source.part if isinstance(span.source, InboundSource) else None
-        pieces.append("\n" if part in CUSTOMERS_OWN | known else span.text)
+        source = span.source if isinstance(span.source, InboundSource) else None
+        part = source.part if source is not None else None
+        is_of_others = source is not None and part == "story_line" and source.index in packet.story_of_others
+        is_readable = part in CUSTOMERS_OWN | known and not is_of_others
+        pieces.append("\n" if is_readable or is_of_others else span.text)
+        (others if is_of_others else readable if is_readable else []).append(span.text)
         if part == "case_id":
             case_ids.add(_squeezed(span.text))
-    lines = {_squeezed(QUOTATION_MARK.sub("", line)) for line in "".join(pieces).splitlines()}
+    own = _squeezed("".join(readable))
+    lines = _bare_lines("".join(pieces)) | {line for line in _bare_lines("\n".join(others)) if line not in own}
     return frozenset({line for line in lines if len(line) >= TELLING_CHARACTERS} | case_ids)
+
+
+def _bare_lines(text: str) -> set[str]:
+    return {_squeezed(QUOTATION_MARK.sub("", line)) for line in text.splitlines()}
 
 
 def _letters(text: str) -> str:
