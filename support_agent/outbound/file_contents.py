@@ -46,7 +46,7 @@ OPEN_DOCUMENT = frozenset({"mimetype", "content.xml", "META-INF/manifest.xml"})
 MACRO_FOLDERS = ("basic/", "scripts/")
 """Where OpenDocument files keep their programs."""
 OFFICE_PROGRAM = re.compile(r"vbaproject|macroenabled|activex|oleobject", re.IGNORECASE)
-"""Content types and relations of programs in Office files, whatever the part is called."""
+"""Names of programs in Office files, and their content types and relations, whatever the part is called."""
 SCRIPT = re.compile(rb"<script|<\?php|javascript:", re.IGNORECASE)
 TAG = re.compile(r"<[^<>]*>")
 
@@ -149,7 +149,7 @@ def _of_entry(
 ) -> Iterator[str]:
     if entry.flag_bits & 1:
         raise _Refused("is encrypted, so that what is in it cannot be checked")
-    if RUNNABLE.fullmatch(name):
+    if RUNNABLE.fullmatch(name) or OFFICE_PROGRAM.search(name):
         raise _Refused(f"holds a program: {entry.filename[:80]!r}")
     if entry.file_size > max(RATIO_FROM_BYTES, MAX_RATIO * entry.compress_size):
         raise _Refused("expands to far more than its size")

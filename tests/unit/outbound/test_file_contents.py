@@ -63,7 +63,7 @@ def test_files_without_programs_go_out(content: bytes) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"word/vbaProject.bin": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"},
+        {"word/vbaProject.bin": b"x"}, {"word/a.bin": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"},
         {"word/other.bin": b"x", "[Content_Types].xml": TYPES % b"vbaProject"},
         {"word/other.bin": b"x", "[Content_Types].xml": TYPES % b"&#118;baProject"},
         {"word/_rels/document.xml.rels": b"<Relationship Type='http://schemas/oleObject'/>"},
