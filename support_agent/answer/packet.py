@@ -98,11 +98,15 @@ class Offered(Frozen):
 
 
 class StoryEntry(Frozen):
-    """One mail of a case before the one that the packet is about: who wrote it, and its words, "" for a fixed mail."""
+    """One mail of a case before the one that the packet is about: who wrote it, and its words, "" for a fixed mail.
+
+    `is_known`: the author of the mail that the packet is about wrote it or got it, not only another participant.
+    """
 
     who: Literal["customer", "answer", "acknowledgement", "person_reply"]
     at: AwareDatetime
     text: str
+    is_known: bool = True
 
 
 class Packet(Frozen):

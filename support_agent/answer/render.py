@@ -88,6 +88,7 @@ def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
     return RenderedPacket(
         subject=_render("escalation_subject", "subject", context, viewer),
         text=_render("escalation", "text", context, viewer),
+        story_of_others=tuple(number for number, entry in enumerate(packet.story) if not entry.is_known),
     )
 
 

@@ -166,10 +166,11 @@ class RenderedAnswer(Frozen):
 
 
 class RenderedPacket(Frozen):
-    """A mail to the desk, plain text."""
+    """A mail to the desk, plain text; a reply must not repeat these entries of its story, which others wrote or got."""
 
     subject: Rendered
     text: Rendered
+    story_of_others: tuple[Position, ...] = ()
 
 
 def key_of(source: Source) -> str:

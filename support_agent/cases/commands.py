@@ -46,6 +46,8 @@ _START = r"(?:\[(?P<case>[A-Za-z0-9-]{1,64})\]\s*)?"
 _COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}}))"
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
+KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)
+"""A command with a key, anywhere in a text."""
 MEANT = re.compile(rf"\s*{_START}(?:{_WORDS}|document\s+\d+)\b[\s.,!:;-]*\S{{0,64}}\s*", re.IGNORECASE | re.ASCII)
 """A line that is meant as a command, whether or not it is one: it must never reach a customer."""
 
@@ -135,20 +137,33 @@ def _offer(ticket: Ticket, command: Command, words: str, key: str, address: str,
     return Offered(code=command.code, line=line, link=f"mailto:{address}?subject={quote(line)}", title=title)
 
 
-def given_in(message: Message) -> Given | None:
-    """The command that a mail gives, in its subject or as the first line of its own text; None: it gives none."""
-    text = message.visible_text.strip()
-    if match := LINE.fullmatch(REPLY_PREFIX.sub("", " ".join(message.subject.split()))):
-        return _given(match, text, is_alone=True)  # a mail program may have added a signature
+def given_in(message: Message, answered_subject: str = "") -> Given | None:
+    """The command that a mail gives, in its subject or as the first line of its own text; None: it gives none.
+
+    Args:
+        answered_subject: That of the packet which the mail answers: a customer chose it, so it is no command.
+    """
+    text, subject = message.visible_text.strip(), _bare(message.subject)
+    if subject != _bare(answered_subject) and (match := LINE.fullmatch(subject)):
+        return _given(match, text, is_alone=not text)  # a signature is no text
     first, _, rest = text.partition("\n")
     match = LINE.fullmatch(first)
     return None if match is None else _given(match, rest.strip(), is_alone=not rest.strip())
 
 
+def _bare(subject: str) -> str:
+    return REPLY_PREFIX.sub("", " ".join(subject.split()))
+
+
 def is_meant_as_command(words: str) -> bool:
     """Whether a person's own words read like a command: they must not be passed on to a customer."""
     first = words.strip().partition("\n")[0]
-    return MEANT.fullmatch(first) is not None or LINE.search(words) is not None
+    return MEANT.fullmatch(first) is not None or holds_command(words)
+
+
+def holds_command(text: str) -> bool:
+    """Whether a text has a command with a key anywhere."""
+    return KEYED.search(text) is not None
 
 
 def _given(match: re.Match[str], words: str, *, is_alone: bool) -> Given:

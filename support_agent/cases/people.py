@@ -12,8 +12,11 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.store.records import (
+    CaseId,
+    CaseState,
     DeliverySource,
     DeliveryUpdate,
+    MailId,
     OutboxRecord,
     OutboxStatus,
     OutgoingKind,
@@ -40,6 +43,21 @@ def answers_of_people(store: Store, rows: Iterable[OutboxRecord]) -> tuple[Perso
     """The answers of people among these mails of ours, the oldest first."""
     found = (answer for row in rows for answer in _answers(store, row))
     return tuple(sorted(found, key=lambda answer: answer.at))
+
+
+def open_packets(store: Store, case_id: CaseId) -> frozenset[MailId]:
+    """The mails of a case whose packet waits: nobody has answered them whole since the machine last had the case."""
+    rows = store.outbox.find(case_id=case_id)
+    free = [change.changed_at for change in store.cases.changes(case_id) if change.after is not CaseState.WITH_PERSON]
+    packets = (row for row in rows if row.kind is OutgoingKind.PACKET and (not free or row.created_at >= free[-1]))
+    answered = {_answered_by(store, answer.row) for answer in answers_of_people(store, rows) if answer.is_whole}
+    return frozenset(row.mail_id for row in packets) - answered
+
+
+def _answered_by(store: Store, row: OutboxRecord) -> MailId:
+    """The customer's mail that a mail of ours answers; what a staff mail caused is in the thread of another."""
+    rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
+    return MailId(str(rendered.header_inputs.get("parent_mail_id") if rendered is not None else row.mail_id))
 
 
 def _answers(store: Store, row: OutboxRecord) -> Iterator[PersonAnswer]:

@@ -3,8 +3,9 @@
 Senders over the limit get no reply: they may be auto-responders without machine headers, and a reply would start a
 loop. Their mails go to the desk instead, up to the limit for packets; the desk is notified when that limit is reached.
 
-Invariant: the limits count rows of the outbox, without those of the mail being decided, so a step that runs again
-decides the same. Checked by tests/unit/cases/test_rate_limits.py and tests/contract/store/test_traffic.py.
+Invariant: the limits count rows of the outbox that left or may leave, without those of the mail being decided, so a
+step that runs again decides the same. Checked by tests/unit/cases/test_rate_limits.py and
+tests/contract/store/test_traffic.py.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ TO_SENDER = tuple(kind for kind in OutgoingKind if kind.is_automatic_to_sender)
 AUTOMATIC = tuple(kind for kind in OutgoingKind if kind.is_automatic)
 """What the breaker counts: automatic mails, and all mails to the desk."""
 RATE_RULE = "S12"
+WITHOUT_EFFECT = (EscalationReason.NOT_PASSED_ON, EscalationReason.NOT_CARRIED_OUT)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 CLOCK_SLACK = HOUR
 """Mails with a timestamp further ahead than this count towards no limit: the clock was wrong, perhaps by years."""
@@ -87,11 +89,12 @@ class Rates:
         return not notified
 
     def is_notification_limit_reached(self, staff: Sender, now: datetime) -> bool:
-        """Whether a staff member got the day's maximum of notices about replies that were not passed on."""
-        refused = self.store.traffic.ended_for(
-            EscalationReason.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
+        """Whether a staff member got the day's maximum of notices about replies and commands that had no effect."""
+        since, until = now - DAY, now + CLOCK_SLACK
+        refused = (
+            self.store.traffic.ended_for(reason, since, staff.address, staff.level, until) for reason in WITHOUT_EFFECT
         )
-        return refused >= self.agent.max_packets_per_sender_a_day
+        return sum(refused) >= self.agent.max_packets_per_sender_a_day
 
     def answers_before(
         self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime

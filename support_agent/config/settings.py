@@ -228,7 +228,8 @@ class AgentSettings(Section):
     max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
     """Most packets to the desk about one sender within 24 hours; a person who sends each photo in a mail of its own
     stays below. The first mail over the limit makes one more packet, which says so; further mails are filed, and
-    `doctor` counts them. The limit also holds for notices to a staff member about replies that were not passed on."""
+    `doctor` counts them. The limit also holds for notices to a staff member about replies that were not passed on and
+    commands that were not carried out."""
     max_mails_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     """Most automatic mails to all senders and to the desk, notices included, within an hour. Over the limit all
     automatic mail waits until the hour has room again, and the desk is notified once (RFC 3834, section 2)."""
@@ -314,8 +315,9 @@ class DeskSettings(Section):
         "application/vnd.oasis.opendocument.spreadsheet",
     )
     """Types of files that such a reply may have; they go to the customer with it. A reply with another file is not
-    passed on, and its writer is told why. A file's name, declared type and content must agree, and office files and
-    PDFs with programs inside are refused. Empty: no files."""
+    passed on, and its writer is told why. A file's name, declared type and content must agree. Office files, archives
+    and PDFs with programs inside are refused, those that cannot be looked into, and text that repeats the packet.
+    Empty: no files."""
     max_reply_files: Annotated[int, Field(ge=0, le=100)] = 10
     """Most files in one reply."""
     max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000

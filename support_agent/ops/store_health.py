@@ -172,6 +172,12 @@ ENDS = (
         "within a day from senders that senders.allow does not list: a person has them",
         "",
     ),
+    End(
+        EscalationReason.NOT_CARRIED_OUT,
+        "from the desk's people within a day were commands that were not carried out",
+        "a person is notified of at most agent.max_packets_per_sender_a_day a day: `support-agent show CASE` says why"
+        " each was refused, and the packet has the lines that work",
+    ),
     End("S14", "within a day were spam by the word of your own server: filed (S14)", ""),
 )
 

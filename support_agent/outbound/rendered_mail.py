@@ -24,6 +24,7 @@ from support_agent.answer.render import render_acknowledgement, render_answer, r
 from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
+from support_agent.cases.commands import holds_command
 from support_agent.config.settings import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
@@ -55,6 +56,8 @@ CUSTOMERS_OWN = frozenset(
     }
 )
 """Parts of a packet that a reply to the customer may repeat."""
+PUBLISHED = frozenset({"document_title", "evidence_title", "evidence_sentence", "page_heading", "page_text"})
+"""Parts that stand in the company's documents or on web pages: a file that goes to the customer may be one of them."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
 
@@ -211,7 +214,8 @@ def own_words(text: str, packet: RenderedPacket) -> str:
         text: The visible text of the reply; it may still hold a quotation of unknown form.
         packet: The packet that was answered.
     """
-    distinctive, lines = _distinctive_pieces(packet), text.splitlines()
+    without_story = packet.model_copy(update={"story_of_others": ()})  # its lines alone begin no quotation: `unfit`
+    distinctive, lines = _distinctive_pieces(without_story), text.splitlines()
     bare = [_squeezed(QUOTATION_MARK.sub("", line)) for line in lines]
     end = next((place for place, line in enumerate(bare) if line in distinctive), None)
     said = "".join(bare[:end])
@@ -243,22 +247,49 @@ def unfit(words: str, packet: RenderedPacket) -> str:
     """
     if not words:
         return "your reply has no words of its own"
-    said = _squeezed("".join(QUOTATION_MARK.sub("", line) for line in words.splitlines()))
-    if any(piece in said for piece in _distinctive_pieces(packet)):
+    if _quotes(words, _distinctive_pieces(packet)):
         return "your reply still quotes the packet: answer above it or delete the quotation"
     return ""
 
 
-def _distinctive_pieces(packet: RenderedPacket) -> frozenset[str]:
-    """Texts that reveal a quoted packet: its case id, and its long lines without the parts a customer may read."""
-    pieces, case_ids = [], set()
+def is_of_packet(text: str, packet: RenderedPacket) -> bool:
+    """Whether the text of a file repeats the packet: its case id, its long lines, or a line with a key."""
+    return holds_command(text) or _quotes(text, _distinctive_pieces(packet, PUBLISHED))
+
+
+def _quotes(text: str, pieces: frozenset[str]) -> bool:
+    said = _squeezed("".join(QUOTATION_MARK.sub("", line) for line in text.splitlines()))
+    return any(piece in said for piece in pieces)
+
+
+def _distinctive_pieces(packet: RenderedPacket, known: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Texts that reveal a quoted packet: its case id, and its long lines without the parts a customer may read.
+
+    Of the story the customer may read what she wrote or got, and nothing that another participant did.
+
+    Args:
+        known: Further parts that may be read.
+    """
+    pieces: list[str] = []
+    readable: list[str] = []
+    others: list[str] = []
+    case_ids: set[str] = set()
     for span in packet.text.spans:
-        part = span.source.part if isinstance(span.source, InboundSource) else None
-        pieces.append("\n" if part in CUSTOMERS_OWN else span.text)
+        source = span.source if isinstance(span.source, InboundSource) else None
+        part = source.part if source is not None else None
+        is_of_others = source is not None and part == "story_line" and source.index in packet.story_of_others
+        is_readable = part in CUSTOMERS_OWN | known and not is_of_others
+        pieces.append("\n" if is_readable or is_of_others else span.text)
+        (others if is_of_others else readable if is_readable else []).append(span.text)
         if part == "case_id":
             case_ids.add(_squeezed(span.text))
-    lines = {_squeezed(QUOTATION_MARK.sub("", line)) for line in "".join(pieces).splitlines()}
+    own = _squeezed("".join(readable))
+    lines = _bare_lines("".join(pieces)) | {line for line in _bare_lines("\n".join(others)) if line not in own}
     return frozenset({line for line in lines if len(line) >= TELLING_CHARACTERS} | case_ids)
+
+
+def _bare_lines(text: str) -> set[str]:
+    return {_squeezed(QUOTATION_MARK.sub("", line)) for line in text.splitlines()}
 
 
 def _letters(text: str) -> str:

@@ -1,16 +1,17 @@
 """The files of a staff member's reply: which go to the customer, and why a reply with others is refused.
 
 Invariant: a file goes out as the bytes that the staff member attached, under a clean name and a type that the settings
-allow; its name, its declared type and its first bytes agree. What was quoted from the packet is never among them. The
-bytes are read from the stored reply, so that the mail can be composed again. Checked by
-tests/unit/outbound/test_staff_files.py and tests/journey/test_staff_files.py.
+allow; its name, its declared type and its first bytes agree, and it holds no program that `file_contents` finds. What
+was quoted from the packet is never among them, nor text of the packet in a file. The bytes are read from the stored
+reply, so that the mail can be composed again. Checked by tests/unit/outbound/test_staff_files.py and
+tests/journey/test_staff_files.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, TypeAdapter
@@ -22,6 +23,7 @@ from support_agent.mail.message import Attachment, Message, attached_bytes
 from support_agent.mail.outgoing import ORIGINAL_NAME, EnclosedFile
 from support_agent.mail.text.body import TNEF_DEFECT, TNEF_TYPES
 from support_agent.mail.text.decoding import safe_line
+from support_agent.outbound.file_contents import look_into
 
 SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 """Attachments that only prove who wrote the mail."""
@@ -29,8 +31,6 @@ UNTYPED = frozenset({"application/octet-stream", "application/x-download", "bina
 """What mail programs declare for files whose type they do not know."""
 MAX_NAME_CHARACTERS = 100
 MARKS = re.compile(r'[\x00-\x1f\x7f-\x9f/\\\\:*?"<>|\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffd]+')
-MACROS = re.compile(rb"vbaProject\.bin|/JavaScript\b|/Launch\b|/EmbeddedFile\b", re.IGNORECASE)
-"""Programs inside office files and PDFs."""
 ADVICE = "send the reply again without it, or write to the customer directly"
 
 
@@ -83,12 +83,15 @@ class Chosen(NamedTuple):
     why_not: str = ""
 
 
-def files_of(reply: Message, raw: bytes, quoted: Iterable[str], desk: DeskSettings) -> Chosen:
+def files_of(
+    reply: Message, raw: bytes, quoted: Iterable[str], desk: DeskSettings, is_of_packet: Callable[[str], bool]
+) -> Chosen:
     """The staff member's own files in a reply.
 
     Args:
         raw: The bytes of the reply.
         quoted: sha256 of the files that the packet enclosed; a reply may carry them along.
+        is_of_packet: Whether a text repeats the packet, which is for staff only.
     """
     known = frozenset(quoted)
     own = [(at, part) for at, part in enumerate(reply.attachments) if not _is_dropped(part, known)]
@@ -100,7 +103,7 @@ def files_of(reply: Message, raw: bytes, quoted: Iterable[str], desk: DeskSettin
         return Chosen((), why)
     contents = attached_bytes(raw)
     for at, part in own:
-        if why := why_refused(part, contents[at], desk.reply_file_types):
+        if why := why_refused(part, contents[at], desk.reply_file_types, is_of_packet):
             return Chosen((), f"the attachment {clean_name(part.name)!r} {why}: {ADVICE}")
     return Chosen(tuple(_file(at, part) for at, part in own))
 
@@ -124,7 +127,7 @@ def stored_files(payload: Mapping[str, JsonValue]) -> tuple[StaffFile, ...]:
     return STAFF_FILES.validate_python(payload.get("files", ()))
 
 
-def why_refused(part: Attachment, content: bytes, allowed: Sequence[str]) -> str:
+def why_refused(part: Attachment, content: bytes, allowed: Sequence[str], is_of_packet: Callable[[str], bool]) -> str:
     """Why a file must not go to a customer, or ""."""
     ending = part.name.rpartition(".")[2].lower() if "." in part.name else ""
     content_type = next((name for name, known in TYPES.items() if ending in known.endings), "")
@@ -139,7 +142,10 @@ def why_refused(part: Attachment, content: bytes, allowed: Sequence[str]) -> str
         return f"is no {content_type} inside"
     if not kind.begins and b"\x00" in content:
         return f"is no {content_type} inside"
-    return "holds a program" if kind.begins and MACROS.search(content) else ""
+    inside = look_into(content)
+    if inside.why_not:
+        return inside.why_not
+    return "repeats the packet, which is for staff only" if is_of_packet(inside.text) else ""
 
 
 def clean_name(name: str) -> str:

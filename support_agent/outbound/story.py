@@ -1,7 +1,8 @@
 """The story of a case for a person: what the customer wrote and was sent before the mail that a packet is about.
 
-Invariant: only what the customer has written or was sent is in it, nothing that staff wrote to each other or to us,
-and no answer that did not leave. Checked by tests/journey/test_intentions.py.
+Invariant: only what the participants have written or were sent is in it, nothing that staff wrote to each other or to
+us, and no answer that did not leave; an entry says whether the author of the packet's mail knows it. Checked by
+tests/journey/test_intentions.py.
 """
 
 from __future__ import annotations
@@ -43,22 +44,26 @@ def story_before(mail: RoutedMail, store: Store, settings: Settings) -> Story:
     for entry in timeline.mails if timeline is not None else ():
         if entry.mail.id == mail.id:
             break
-        entries += [*_written(entry.mail, store, settings), *_sent(entry)]
+        entries += [*_written(entry.mail, mail.sender.address, store, settings), *_sent(entry, mail.sender.address)]
     kept = sorted(entries, key=lambda entry: entry.at)[-MAX_ENTRIES:]
     return Story(tuple(kept), len(entries) - len(kept))
 
 
-def _written(mail: MailRecord, store: Store, settings: Settings) -> Iterator[StoryEntry]:
+def _written(mail: MailRecord, reader: str, store: Store, settings: Settings) -> Iterator[StoryEntry]:
     if mail.sender_address not in staff_addresses(settings) and mail.screening_verdict not in NOT_READ:
-        text = parse(store.mails.raw(mail.id)).visible_text
-        yield StoryEntry(who="customer", at=mail.received_at, text=_cut(text))
+        message = parse(store.mails.raw(mail.id))
+        people = {mail.sender_address, *(address.addr for address in (*message.to, *message.cc))}
+        text, is_known = _cut(message.visible_text), reader in people
+        yield StoryEntry(who="customer", at=mail.received_at, text=text, is_known=is_known)
 
 
-def _sent(entry: MailTimeline) -> Iterator[StoryEntry]:
+def _sent(entry: MailTimeline, reader: str) -> Iterator[StoryEntry]:
     unsent = {(row.kind, row.number) for row in entry.outbox if row.status.is_unsent or row.status is FAILED}
+    got = {(row.kind, row.number) for row in entry.outbox if row.recipient == reader}
     for mail in entry.rendered_mails:
         if (mail.kind, mail.number) not in unsent and (found := _of_mail(mail)) is not None:
-            yield StoryEntry(who=found[0], at=mail.created_at, text=_cut(found[1]))
+            is_known = (mail.kind, mail.number) in got
+            yield StoryEntry(who=found[0], at=mail.created_at, text=_cut(found[1]), is_known=is_known)
 
 
 def _of_mail(

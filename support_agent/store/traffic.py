@@ -1,9 +1,10 @@
 """Counts mails, for the limits of automatic mail and for the operator.
 
 Invariant: counts come from outbox rows and final statuses, never from intentions, so a process that dies forgets
-nothing. A count for one mail, by case (`for_case`) or by sender (`for_sender`, `answers`), leaves out what this mail
-itself caused, so a step that runs again counts the same; other counts leave out nothing. This module only reads.
-Checked by tests/contract/store/test_traffic.py.
+nothing. Proposals that no person has approved, and mails that a person cancelled, count towards no limit; what was
+approved counts from then on. A count for one mail, by case (`for_case`) or by sender (`for_sender`, `answers`), leaves
+out what this mail itself caused, so a step that runs again counts the same; other counts leave out nothing. This module
+only reads. Checked by tests/contract/store/test_traffic.py.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TypeVar
 
 from sqlalchemy import ColumnElement, and_, func, or_
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from support_agent.core.levels import Level
 from support_agent.store.database import Database
@@ -30,11 +32,12 @@ from support_agent.store.records import (
     OutgoingKind,
     Passed,
 )
-from support_agent.store.tables import CaseRow, MailRow, OutboxRow, RenderedMailRow
+from support_agent.store.tables import CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
-NOT_GONE = (OutboxStatus.FAILED, *(status for status in OutboxStatus if status.is_unsent))
+UNSENT = tuple(status for status in OutboxStatus if status.is_unsent)
+NOT_GONE = (OutboxStatus.FAILED, *UNSENT)
 """An answer with one of these statuses did not reach its customer, and may be given again."""
 Status = TypeVar("Status", bound=StrEnum)
 
@@ -57,7 +60,7 @@ class Traffic:
     def for_case(self, kinds: Collection[OutgoingKind], case_id: CaseId, but_for: MailId) -> int:
         """Count the outbox mails of these kinds for a case, without those for one of its mails."""
         query = select(func.count(col(OutboxRow.id))).where(
-            col(OutboxRow.kind).in_(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
+            _may_leave(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
         )
         with self.database.read() as session:
             return session.exec(query).one()
@@ -76,23 +79,22 @@ class Traffic:
         Args:
             level: Count only what mails of at least this level caused, so that forged mails do not use up the owner's
                 limit.
-            since: Count only rows created at this instant or later.
+            since: Count only rows created, or approved by a person, at this instant or later.
             but_for: Do not count what this mail caused.
-            until: Count no row created after this instant (the clock was ahead).
+            until: Count no row created or approved after this instant (the clock was ahead).
         """
         query = (
             select(func.count(col(OutboxRow.id)))
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
             .where(
-                col(OutboxRow.kind).in_(kinds),
-                col(OutboxRow.created_at).between(since, until),
+                _may_leave(kinds),
                 col(OutboxRow.mail_id) != but_for,
                 _is_of(address),
                 col(MailRow.level) >= level,
             )
         )
         with self.database.read() as session:
-            return session.exec(query).one()
+            return _count_queued(session, query, since, until)
 
     def answers(
         self,
@@ -153,7 +155,7 @@ class Traffic:
             below: Count only what mails below this level caused.
             until: As in `for_sender`.
         """
-        count = select(func.count(col(OutboxRow.id))).where(col(OutboxRow.kind).in_(kinds))
+        count = select(func.count(col(OutboxRow.id))).where(_may_leave(kinds))
         if below is not None:
             count = count.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(
                 func.coalesce(col(MailRow.level), 0) < below
@@ -162,7 +164,7 @@ class Traffic:
         may_be_gone = and_(has_come, col(OutboxRow.status).in_((OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)))
         with self.database.read() as session:
             return Passed(
-                queued=session.exec(count.where(has_come)).one(),
+                queued=_count_queued(session, count, since, until),
                 sent=session.exec(count.where(or_(col(OutboxRow.sent_at).between(since, until), may_be_gone))).one(),
             )
 
@@ -194,7 +196,7 @@ class Traffic:
         query = (
             select(OutboxRow.case_id, number)
             .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
-            .where(col(OutboxRow.kind).in_(kinds), col(CaseRow.state) == CaseState.OPEN)
+            .where(_may_leave(kinds), col(CaseRow.state) == CaseState.OPEN)
             .group_by(col(OutboxRow.case_id))
             .order_by(number.desc(), col(OutboxRow.case_id))
         )
@@ -211,7 +213,7 @@ class Traffic:
             select(MailRow.sender_address, number)
             .join(OutboxRow, col(MailRow.id) == col(OutboxRow.mail_id))
             .where(
-                col(OutboxRow.kind).in_(kinds),
+                _may_leave(kinds),
                 col(OutboxRow.created_at).between(since, until),
                 col(MailRow.sender_address) != "",
             )
@@ -226,6 +228,23 @@ class Traffic:
 def _count(session: Session, statuses: type[Status], column: str) -> dict[Status, int]:
     found = dict(session.exec(select(column, func.count()).group_by(column)).all())
     return {status: found.get(status.value, 0) for status in statuses}
+
+
+def _may_leave(kinds: Collection[OutgoingKind]) -> ColumnElement[bool]:
+    """Whether a mail is of these kinds, and nobody keeps it from leaving."""
+    return and_(col(OutboxRow.kind).in_(kinds), col(OutboxRow.status).not_in(UNSENT))
+
+
+def _count_queued(session: Session, query: SelectOfScalar[int], since: datetime, until: datetime) -> int:
+    """Count the rows that came within a time, and the older ones that a person approved within it."""
+    has_come = col(OutboxRow.created_at).between(since, until)
+    approved = query.join(DeliveryUpdateRow, col(DeliveryUpdateRow.outbox_id) == col(OutboxRow.id)).where(
+        ~has_come,
+        col(DeliveryUpdateRow.before) == OutboxStatus.PROPOSED,
+        col(DeliveryUpdateRow.after) == OutboxStatus.READY,
+        col(DeliveryUpdateRow.updated_at).between(since, until),
+    )
+    return session.exec(query.where(has_come)).one() + session.exec(approved).one()
 
 
 def _is_of(address: str) -> ColumnElement[bool]:

@@ -1,7 +1,7 @@
 """Approves an answer that waits for a person, and carries out the operator's other choices about the outbox.
 
 Invariant: an answer is approved only while it waits, with the bytes that it had, and only if the company's files still
-say what it says; it is then judged, and if it leaves no question open, the machine has the case again. The desk's
+say what it says; it is then judged, and if nothing in the case is left open, the machine has it again. The desk's
 command and the command line both go through `Approval`. Checked by tests/journey/test_desk_commands.py and
 tests/unit/cli/test_outbox.py.
 """
@@ -19,14 +19,14 @@ from support_agent.answer.verification import Verifier
 from support_agent.cases.autonomy import Autonomy
 from support_agent.cases.commands import digest_of
 from support_agent.cases.handling import Handling, Order
-from support_agent.cases.people import answers_of_people
+from support_agent.cases.people import answers_of_people, open_packets
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
 from support_agent.errors import PermanentError
 from support_agent.outbound.delivery_status import Choice, ChoiceResult, apply_choice, choosable
 from support_agent.store.desk_records import LabelOutcome, LabelSource
-from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 
 PROPOSED, READY = OutboxStatus.PROPOSED, OutboxStatus.READY
@@ -84,8 +84,7 @@ class Approval:
                     row.id, READY, approver.by, approver.detail, self.now(), (PROPOSED,), digest_of(row.raw)
                 )
             if (is_new or is_repeated) and final.n_remaining == 0 and row.case_id is not None:
-                handling = Handling(self.store, self.settings)
-                handling.order(row.case_id, Order.GIVE_BACK, approver.who, self.now(), "approved")
+                self._give_back(row.case_id, row.mail_id, approver.who)
             return ChoiceResult(outbox_id=row.id, status=READY, is_new=is_new)
 
         return approve
@@ -111,6 +110,11 @@ class Approval:
             if document.version in versions and not document.is_valid_on(today):
                 return f"document {document.number} is not valid any more"
         return next(Verifier.of(self.company).mismatches(final, locale), "")
+
+    def _give_back(self, case_id: CaseId, mail_id: MailId, who: str) -> None:
+        """Give the case back to the machine, unless a person still has something to do in it besides this mail."""
+        if not open_packets(self.store, case_id) - {mail_id}:
+            Handling(self.store, self.settings).order(case_id, Order.GIVE_BACK, who, self.now(), "approved")
 
     def _final(self, row: OutboxRecord) -> FinalAnswer:
         rendered = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple, assert_never
 
 import structlog
@@ -26,7 +27,7 @@ from support_agent.core.levels import CUSTOMER
 from support_agent.errors import PermanentError
 from support_agent.outbound.packing import CommandScope, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.rendered_mail import own_words, unfit
+from support_agent.outbound.rendered_mail import is_of_packet, own_words, unfit
 from support_agent.outbound.staff_files import files_of
 from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
 from support_agent.store.records import (
@@ -134,7 +135,8 @@ class DeskCommands:
         author = customer_mail.message.from_ if customer_mail is not None else None
         if customer_mail is None or author is None:
             raise _refused("the mail that it answers has no address of a customer")
-        files = files_of(mail.message, mail.raw, (customer_mail.message.raw_sha256,), self.settings.desk)
+        quoted, is_secret = (customer_mail.message.raw_sha256,), partial(is_of_packet, packet=rendered)
+        files = files_of(mail.message, mail.raw, quoted, self.settings.desk, is_secret)
         if why := files.why_not or why_unwritable(author.addr):
             raise _refused(why)
 

@@ -1,8 +1,8 @@
 """Finds in the Sent folder how a person answered a mail whose answer waits: in `shadow` many answer from their program.
 
-Invariant: a mail there counts only if it answers the customer's mail and is none of ours, and only while the answer
-waits. A failure here delays no mail. Checked by tests/unit/workflow/test_sent_answers.py and, against a real Dovecot,
-tests/integration/outbound/test_sent_answers.py.
+Invariant: a mail there counts only if it answers the customer's mail itself and is neither ours nor automatic, and only
+while the answer waits. A failure here delays no mail. Checked by tests/unit/workflow/test_sent_answers.py and, against
+a real Dovecot, tests/integration/outbound/test_sent_answers.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import structlog
 
 from support_agent.config.settings import Settings
 from support_agent.errors import SupportAgentError
-from support_agent.mail.keys import is_own_message_id
+from support_agent.mail.keys import ORIGIN_HEADER, is_own_message_id
+from support_agent.mail.machines.machine_headers import REPORT_PARTS, auto_submitted, vendor_fields
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SENT_USE
 from support_agent.store.desk_records import LabelSource
@@ -92,7 +93,7 @@ class SentAnswers:
         if mail is None:
             return
         for message in map(parse, mailbox.answers_to(folder, mail.message_id)):
-            if self._is_of_person(message, proposed):
+            if _answers(message, mail.message_id) and self._is_of_person(message, proposed):
                 who = message.from_.addr if message.from_ is not None else "somebody"
                 self.labelling.wrote(proposed.mail_id, message.visible_text, who, LabelSource.SENT_FOLDER)
                 detail = f"answered by {who}, says the Sent folder"
@@ -103,7 +104,18 @@ class SentAnswers:
                 return
 
     def _is_of_person(self, message: Message, proposed: OutboxRecord) -> bool:
-        """Whether a mail is a person's answer to this customer; copies of our own mails are not."""
-        if is_own_message_id(self.settings.agent.secret, message.message_id):
+        """Whether a person wrote a mail to this customer; copies of our own mails and automatic replies are not."""
+        is_own = is_own_message_id(self.settings.agent.secret, message.message_id) or message.all_headers(ORIGIN_HEADER)
+        if is_own or _is_automatic(message):  # a server may rewrite the id of our mail, and the secret may change
             return False
         return any(address.addr == proposed.recipient for address in (*message.to, *message.cc))
+
+
+def _answers(message: Message, message_id: str) -> bool:
+    """Whether a mail answers this mail itself: it may name it for the thread and answer a later one."""
+    return message_id == (message.in_reply_to or next(reversed(message.references), None))
+
+
+def _is_automatic(message: Message) -> bool:
+    is_declared = any(keyword != "no" for keyword, _ in auto_submitted(message)) or any(vendor_fields(message))
+    return is_declared or not REPORT_PARTS.isdisjoint(message.content_types)

@@ -234,9 +234,10 @@ class Stages:
 
     def pass_on(self, mail: RoutedMail) -> None:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
-        if (given := given_in(mail.message)) is not None:
-            return self._carry_out(mail, given)
         packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
+        as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
+        if (given := given_in(mail.message, as_sent.subject.text if as_sent is not None else "")) is not None:
+            return self._carry_out(mail, given)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
         if why := self._why_no_reply(mail, packet):
             return self._refuse_reply(mail, why)

@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 from support_agent.demo import AUTHSERV_ID
 from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
-from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, write
+from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift
-from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, PACKET, PERSON_REPLY, text_of
+from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, FAILURE, PACKET, PERSON_REPLY, opened, text_of
 
 EVIL = "desk@harborfile.example.evil.example"
 RESULTS = f"Authentication-Results: {AUTHSERV_ID}; dmarc=pass header.from=harborfile.example"
@@ -117,6 +117,11 @@ ALTERED = (
     Attack("half a key", lambda given: with_key(given, key_of(given.lines["approve"])[:13])),
     Attack("a case that does not exist", lambda given: edited(given, str(given.answer.case_id), "nocase0000")),
     Attack("more than the command", lambda given: approve(given, subject=f"{given.lines['approve']} please")),
+    Attack(
+        "an objection below the command in the subject",
+        lambda given: write("No! Do not send this.", subject=f"Re: {given.lines['approve']}", sender=DESK),
+        is_told=True,
+    ),
     Attack("two commands", lambda given: approve(given, subject=f"{given.lines['close']} {given.lines['approve']}")),
 )
 """What a slip, a bad mail program or a guess makes of a line."""
@@ -149,12 +154,33 @@ def test_a_forged_command_does_not_use_up_the_key(office: Office, attack: Attack
     assert status_of(office, given.answer) == "sent"
 
 
+@pytest.mark.parametrize("subject", [f"close {'A' * 26}", f"[abc] approve {'B' * 26}", f"Re: spam {'C' * 26}"])
+def test_a_customers_subject_keeps_no_reply_from_her(office: Office, subject: str) -> None:
+    """Failure: the packet's subject looked like a command, so each reply to it was a command that was refused."""
+    first, _ = office.handle(write("Let me talk to a human.", subject=subject))
+    packet = office.sent(first)[PACKET]
+    answer = write("Of course.", sender=DESK, subject=f"Re: {opened(packet)['Subject']}", in_reply_to=packet.message_id)
+    reply, _ = office.handle(answer)
+    assert (told(office, reply), set(office.sent(reply))) == ("", {PERSON_REPLY})
+
+
 @pytest.mark.parametrize("attack", ALTERED, ids=lambda attack: attack.name)
 def test_an_altered_command_does_not_use_up_the_key(office: Office, attack: Attack) -> None:
     given = proposed_in(office)
     given.office.handle(attack.mail(given))
     order(given.office, given.lines["approve"], number=70)
     assert status_of(office, given.answer) == "sent"
+
+
+def test_refused_commands_are_told_up_to_a_limit(office: Office) -> None:
+    """Failure: an auto-responder that answers each notice under the desk's name had one more without end."""
+    given = proposed_in(with_agent(office, max_packets_per_sender_a_day=3))
+    wrong = f"[{given.answer.case_id}] approve {'A' * 26}"
+    kinds = [
+        set(office.sent(given.office.handle(write("", subject=wrong, sender=DESK, number=100 + number))[0]))
+        for number in range(5)
+    ]
+    assert kinds == [{FAILURE}] * 3 + [set()] * 2
 
 
 def test_a_replayed_approval_sends_nothing_more(office: Office) -> None:

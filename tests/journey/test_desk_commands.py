@@ -61,6 +61,29 @@ def test_approve_sends_the_answer_as_it_was_shown(office: Office, mode: Mode) ->
     assert_replays(office, given)
 
 
+def test_approve_gives_no_case_back_while_another_packet_of_it_is_open(office: Office) -> None:
+    """Failure: a colleague's claim was gone, and the machine answered while the second mail still waited."""
+    given = proposed_in(office)
+    order(given.office, given.lines["claim"])
+    parent = one(office, given.mail_id).message_id
+    given.office.handle(write(HUMAN, sender=JAMES, in_reply_to=parent, number=9))
+    order(given.office, given.lines["approve"], number=51)
+    case = office.store.cases.get_one(str(given.answer.case_id))
+    assert (status_of(office, given.answer), case.state, case.assignee) == ("sent", CaseState.WITH_PERSON, DESK)
+
+
+def test_an_approval_that_leaves_nothing_open_gives_the_case_back(office: Office) -> None:
+    """The other packet of the case was answered before."""
+    given = proposed_in(office)
+    parent = one(office, given.mail_id).message_id
+    second, _ = given.office.handle(write(HUMAN, sender=JAMES, in_reply_to=parent, number=9))
+    packet = office.sent(second)[PACKET].message_id
+    given.office.handle(write("We call you.", sender=DESK, in_reply_to=packet, number=10))
+    assert state(office, second) is CaseState.WITH_PERSON
+    order(given.office, given.lines["approve"], number=51)
+    assert (status_of(office, given.answer), state(office, second)) == ("sent", CaseState.OPEN)
+
+
 def test_the_words_of_a_reply_do_as_well_as_the_link(office: Office) -> None:
     """The line alone above the quotation of the packet."""
     given = proposed_in(office)
@@ -186,7 +209,8 @@ def traces(folder: Path, company: CompanySettings, empty_store: Path, command: s
     folder.mkdir()
     with office_in(folder, company, empty_store) as office:
         given = proposed_in(office)
-        mail_id, _ = given.office.handle(write("Words.", subject=given.lines[command], sender=DESK, number=60), steps)
+        words = "Words." if command == "own words" else ""
+        mail_id, _ = given.office.handle(write(words, subject=given.lines[command], sender=DESK, number=60), steps)
         for _ in range(2):
             Shift(given.office, FakeMailbox([])).work()
         rows = office.store.outbox.find()

@@ -22,10 +22,12 @@ from tests.unit.seen import (
     ACKNOWLEDGEMENT,
     ANSWER,
     CANCEL,
+    FAILURE,
     HUMAN,
     PACKET,
     PERSON_REPLY,
     REFUND,
+    SEATS,
     TWO,
     one,
     reason_told,
@@ -33,6 +35,7 @@ from tests.unit.seen import (
     text_of,
 )
 
+BOB = "bob@partner.example"
 THANKS, SOLVED, WITHDRAWN = "Thank you very much.", "It works again.", "Never mind, forget it."
 NOT_HELPED, ANY_NEWS = "That did not help me.", "Any news yet?"
 EXAMPLES = (
@@ -299,3 +302,27 @@ def test_a_dry_run_says_what_a_reply_means(desk: Office) -> None:
     tried = desk.dry_run.try_mail("a.eml", reply(THANKS, "<answer@harborfile.example>"), NOON)
     assert tried.intention is not None
     assert (tried.intention.intent, tried.line.outcome) == (Intent.THANKS, "escalate")
+
+
+def story_lines(packet: str) -> list[str]:
+    return [line.strip() for line in packet.splitlines() if line.startswith("    |")]
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_a_reply_to_one_participant_repeats_nothing_that_only_another_got(desk: Office, is_copied: bool) -> None:
+    """Failure: quoted lines of the story told a partner the value of the customer's account."""
+    first, _ = desk.handle(f"Cc: {BOB}\r\n".encode() + write(SEATS, sender=ANNA))
+    answer = desk.sent(first)[ANSWER]
+    asking, to = (BOB, "Bob") if is_copied else (ANNA, "Anna")
+    asked, _ = desk.handle(reply(NOT_HELPED, answer.message_id, sender=asking))
+    packet = desk.sent(asked)[PACKET]
+    lines = story_lines(text_of(packet))
+    value = next(line for line in lines if "12" in line)
+    said = f"Dear {to},\r\n\r\n{value}\r\n\r\nWe look at it."
+    answered_by, _ = desk.handle(write(said, sender=DESK, in_reply_to=packet.message_id, number=77))
+    sent = desk.sent(answered_by)
+    assert set(sent) == ({FAILURE} if is_copied else {PERSON_REPLY})
+    question = next(line for line in lines if SEATS in line)
+    said = f"You ask:\r\n{question}\r\nWe look."
+    both, _ = desk.handle(write(said, sender=DESK, in_reply_to=packet.message_id, number=78))
+    assert SEATS in text_of(desk.sent(both)[PERSON_REPLY])

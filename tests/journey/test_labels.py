@@ -51,7 +51,7 @@ def test_a_command_is_a_label(office: Office, command: str, outcome: LabelOutcom
     """Exact, because choices are typed."""
     given = proposed_in(office)
     line = given.lines["document 1" if command.startswith("document") else command].replace("document 1", command)
-    order(given.office, line, "We will call you.")
+    order(given.office, line, "We will call you." if command == "own words" else "")
     label = label_of(office, given.mail_id)
     how = LabelSource.REPLY if command == "own words" else LabelSource.COMMAND
     assert (label.outcome, label.choice, label.keys, label.who) == (outcome, choice, ("document:1",), DESK)

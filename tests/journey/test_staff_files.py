@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -11,6 +13,7 @@ from support_agent.cli.case_printing import why as printed
 from support_agent.ops.explain import why
 from support_agent.ops.replay import replay
 from support_agent.store.records import MailId
+from tests.fakes_desk import proposed_in, told
 from tests.fakes_journey import ANNA, DESK, STRANGER, Office, write
 from tests.unit.seen import FAILURE, HUMAN, PACKET, PERSON_REPLY, one, opened, reason_told, text_of
 
@@ -84,6 +87,40 @@ def test_the_customers_mail_that_the_packet_enclosed_does_not_come_back_to_her(o
     """Some mail programs carry along what the mail that they answer has attached."""
     sent = office.sent(staff_reply(office, "original.eml", b"From: anna\n\nLet me talk to a human."))
     assert not list(opened(sent[PERSON_REPLY]).iter_attachments())
+
+
+QUOTED_IN_A_FILE: dict[str, Callable[[str], str]] = {
+    "as it is": lambda packet: packet,
+    "marked": lambda packet: "> " + packet.replace("\n", "\n> "),
+    "re-wrapped": lambda packet: "\n".join(textwrap.wrap(" ".join(packet.split()), 40)),
+    "its lines with keys": lambda packet: "\n".join(line[2:] for line in packet.splitlines() if "own words" in line),
+    "one key": lambda packet: re.findall("close [A-Z2-7]{26}", packet)[0],
+    "why it stopped": lambda packet: next(line for line in packet.splitlines() if "Why the level" in line),
+}
+
+
+@pytest.mark.parametrize("quoted", QUOTED_IN_A_FILE)
+@pytest.mark.parametrize(("name", "declared"), [("ATT00001.txt", "text/plain"), ("packet.csv", "text/csv")])
+def test_file_that_repeats_the_packet_does_not_reach_the_customer(
+    office: Office, name: str, declared: str, quoted: str
+) -> None:
+    """Exchange moves what it does not understand into ATT00001.txt, the quoted packet too."""
+    first, _ = office.handle(write(HUMAN, subject="My card"))
+    packet = office.sent(first)[PACKET]
+    words = write("Dear Anna, see below.", sender=DESK, in_reply_to=packet.message_id, number=2)
+    content = QUOTED_IN_A_FILE[quoted](text_of(packet)).encode()
+    reply, _ = office.handle(with_file(words, name, content, declared))
+    assert set(office.sent(reply)) == {FAILURE}
+    assert "repeats the packet, which is for staff only" in str(reason_told(office, reply, FAILURE)[1])
+
+
+def test_own_words_with_a_file_that_repeats_the_packet_are_not_carried_out(office: Office) -> None:
+    """The command passes files on as a reply does."""
+    given = proposed_in(office)
+    command = write("It is attached.", subject=given.lines["own words"], sender=DESK, number=2)
+    reply, _ = given.office.handle(with_file(command, "a.txt", given.lines["close"].encode(), "text/plain"))
+    assert "repeats the packet" in told(office, reply)
+    assert PERSON_REPLY not in office.sent(reply)
 
 
 def test_packet_quoted_below_with_other_line_breaks_stays_in_the_house(office: Office) -> None:

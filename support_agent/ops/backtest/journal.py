@@ -33,6 +33,7 @@ class Journal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE), "ab")
+            self.path.chmod(PRIVATE)  # an older file, or one that was copied, may be open to others
             whole = self.path.read_bytes()
         except OSError as error:
             raise ConfigError(f"{folder}: {error.strerror}: name a folder of yours with --work") from error

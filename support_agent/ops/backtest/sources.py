@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import mailbox
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -142,9 +143,14 @@ def _in_folder(folder: Path, max_bytes: int) -> Iterator[Found]:
 
 def _file(path: Path, max_bytes: int) -> Found:
     try:
-        return Found(str(path), read_file(path, max_bytes))
+        return Found(_name(path), read_file(path, max_bytes))
     except OSError:
-        return Found(str(path), None)
+        return Found(_name(path), None)
+
+
+def _name(path: Path) -> str:
+    """The path as text that can be written; the names of others' files need not be UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _in_mbox(path: Path, max_bytes: int) -> Iterator[Found]:
@@ -158,7 +164,7 @@ def _in_mbox(path: Path, max_bytes: int) -> Iterator[Found]:
     box = mailbox.mbox(path, create=False)
     try:
         for key in box.iterkeys():
-            yield Found(f"{path}:{key}", _in_box(box, key, max_bytes))
+            yield Found(f"{_name(path)}:{key}", _in_box(box, key, max_bytes))
     finally:
         box.close()
 

@@ -81,6 +81,36 @@ def test_other_commands_stand_alone_in_a_text() -> None:
     assert not found.is_alone
 
 
+def with_text(text: str, line: str, sender: str = "ada@harborfile.example") -> Given:
+    found = given_in(parse(write(text, subject=line, sender=sender)))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("text", ["No, wait: change the date first.", "ok", "No! Do not send this."])
+def test_other_commands_stand_alone_in_a_subject_as_well(text: str) -> None:
+    """Failure: "approve" as the subject was sent whatever the mail said."""
+    assert not with_text(text, f"[case17] approve {KEY}").is_alone
+    assert not with_text(text, f"Re: approve {KEY}").is_alone
+    assert with_text(text, f"own words {KEY}").is_alone
+
+
+@pytest.mark.parametrize("text", ["", "\r\n \r\n", "-- \r\nAda\r\nHarborfile, +49 30 1234567", "Sent from my iPhone"])
+def test_a_signature_is_no_text(text: str) -> None:
+    """Mail programs add it to an empty mail."""
+    assert with_text(text, f"approve {KEY}").is_alone
+
+
+def test_the_subject_of_the_packet_is_no_command_of_who_answers_it() -> None:
+    """The customer wrote it; the first line of the text still may be one."""
+    subject = f"[case17] close {KEY}"
+    assert given_in(parse(write("Dear Anna", subject=f"Re: {subject}")), subject) is None
+    assert given_in(parse(write("", subject=f"Re: {subject}")), "[case17] My card") is not None
+    found = given_in(parse(write(f"claim {KEY}", subject=f"AW: {subject}")), subject)
+    assert found is not None
+    assert found.command is Command.CLAIM
+
+
 def keys() -> dict[Command, Given]:
     made = {}
     for offer in offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=True):

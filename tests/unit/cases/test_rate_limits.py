@@ -9,11 +9,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.cases.pause import end_pause, write_pause
+from support_agent.core.modes import Mode
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
 from support_agent.transport.outbox import Delivery
+from tests.fakes_desk import order, proposed_in
 from tests.fakes_journey import (
     ANNA,
     CUSTOMERS,
@@ -26,6 +28,7 @@ from tests.fakes_journey import (
     once,
     twice,
     with_agent,
+    with_autonomy,
     write,
 )
 from tests.fakes_worker import FakeMailbox, Shift
@@ -70,6 +73,33 @@ def test_s12_sender_who_has_had_a_days_mails_gets_no_more_until_the_next_day(off
     office.clock = Clock(NOON + timedelta(days=1, minutes=1))
     mail_id, _ = office.handle(write(CANCEL, number=4))
     assert set(office.sent(mail_id)) == {ANSWER}
+
+
+@pytest.mark.parametrize("mode", [Mode.SHADOW, Mode.APPROVE])
+def test_s12_proposals_use_up_no_limit(office: Office, mode: Mode) -> None:
+    """Failure: the desk read that six automatic mails went to a sender who had three."""
+    office = with_agent(with_autonomy(office, start=mode), max_mails_per_sender_a_day=3)
+    questions = (REFUND, CANCEL, SEATS)
+    kinds = [set(office.sent(office.handle(write(text, number=at))[0])) for at, text in enumerate(questions)]
+    assert kinds == [{ANSWER, PACKET, ACKNOWLEDGEMENT}] * 3
+    mail_id, _ = office.handle(write(REFUND, number=9))
+    assert set(office.sent(mail_id)) == {PACKET}
+    assert "S12: 3 automatic mails went to this sender" in text_of(office.sent(mail_id)[PACKET])
+
+
+def test_s12_proposals_use_up_no_limit_of_the_hour(office: Office) -> None:
+    """Two mails leave for each: the packet and the acknowledgement."""
+    office = with_agent(with_autonomy(office, start=Mode.SHADOW), max_mails_per_hour=6)
+    outcomes = [office.handle(write(REFUND, sender=sender))[1] for sender in CUSTOMERS[:4]]
+    assert outcomes == ["escalated"] * 3 + ["held"]
+
+
+def test_s12_an_approved_answer_counts_from_then_on(office: Office) -> None:
+    given = proposed_in(with_agent(office, max_mails_per_case=2))
+    parent = one(office, given.mail_id).message_id
+    order(given.office, given.lines["approve"])
+    mail_id, _ = given.office.handle(write(CANCEL, sender=JAMES, in_reply_to=parent, number=5))
+    assert "S12: 2 automatic mails went out in this case" in text_of(office.sent(mail_id)[PACKET])
 
 
 def test_s12_mail_of_a_sender_with_a_days_packets_is_filed(office: Office) -> None:

@@ -29,6 +29,15 @@ def pdf(*pages: str) -> bytes:
     return "\n".join(["%PDF-1.4", *objects, "trailer <</Root 1 0 R>>", "startxref\n0", "%%EOF"]).encode()
 
 
+def archive(files: dict[str, bytes]) -> bytes:
+    """A zip file with these files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in files.items():
+            written.writestr(name, content)
+    return out.getvalue()
+
+
 def docx(body: str, namespace: str = WORD, prologue: str = "") -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

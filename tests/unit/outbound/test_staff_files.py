@@ -8,9 +8,15 @@ from support_agent.config.settings import DeskSettings
 from support_agent.errors import PermanentError
 from support_agent.mail.message import Attachment, attached_bytes, parse
 from support_agent.outbound.staff_files import TYPES, StaffFile, clean_name, enclosed, files_of, why_refused
+from tests.unit.extraction.files import archive
 
 PDF = b"%PDF-1.7 a"
 ALLOWED = tuple(TYPES)
+
+
+def is_secret(text: str) -> bool:
+    """Stands for the search for what a packet says."""
+    return "case abc" in text
 
 
 def reply(*parts: tuple[str, bytes]) -> bytes:
@@ -28,13 +34,13 @@ def attached(name: str, declared: str) -> str:
 def chosen(raw: bytes, **values: object) -> tuple[list[str], str]:
     """The names that go out, and why none does."""
     desk = DeskSettings.model_validate({"address": "desk@example.com", **values})
-    found = files_of(parse(raw), raw, (), desk)
+    found = files_of(parse(raw), raw, (), desk, is_secret)
     return [file.name for file in found.files], found.why_not
 
 
 def test_files_go_out_under_a_clean_name_with_their_own_bytes() -> None:
     raw = reply((attached("..\\x/Rechnung: Mai.PDF", "application/octet-stream"), PDF))
-    (file,) = files_of(parse(raw), raw, (), DeskSettings()).files
+    (file,) = files_of(parse(raw), raw, (), DeskSettings(), is_secret).files
     assert (file.name, file.content_type, file.size_bytes) == ("Rechnung Mai.PDF", "application/pdf", len(PDF))
     assert enclosed((file,), raw)[0].content == PDF == attached_bytes(raw)[file.position]
 
@@ -59,7 +65,7 @@ def test_logos_signatures_and_what_the_packet_enclosed_are_no_files(head: str, i
 def test_what_the_packet_enclosed_is_known_by_its_bytes() -> None:
     raw = reply((attached("mail.pdf", "application/pdf"), PDF))
     quoted = parse(raw).attachments[0].sha256
-    assert files_of(parse(raw), raw, (quoted,), DeskSettings()).files == ()
+    assert files_of(parse(raw), raw, (quoted,), DeskSettings(), is_secret).files == ()
 
 
 @pytest.mark.parametrize(
@@ -74,22 +80,25 @@ def test_what_the_packet_enclosed_is_known_by_its_bytes() -> None:
         ("a.pdf", "application/pdf", b"MZ", "inside"),
         ("a.txt", "text/plain", b"MZ\x00\x01", "inside"),
         ("a.pdf", "application/pdf", b"%PDF-1 /JavaScript", "program"),
-        ("a.docx", "application/octet-stream", b"PK\x03\x04 word/vbaProject.bin", "program"),
+        ("a.docx", "application/octet-stream", archive({"[Content_Types].xml": b"vbaProject"}), "program"),
+        ("a.docx", "application/octet-stream", b"PK\x03\x04 no archive", "broken"),
+        ("a.txt", "text/plain", b"It is\ncase abc.", "repeats the packet"),
+        ("a.csv", "text/csv", b"a;case abc;b", "repeats the packet"),
     ],
 )
 def test_dangerous_files_stop_the_reply(name: str, declared: str, content: bytes, why: str) -> None:
     part = Attachment(name=name, content_type=declared, size_bytes=len(content), sha256="")
-    assert why in why_refused(part, content, ALLOWED)
+    assert why in why_refused(part, content, ALLOWED, is_secret)
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_each_type_that_the_settings_may_name_can_go_out(name: str) -> None:
     kind = TYPES[name]
-    content = (kind.begins or (b"a",))[0]
+    content = archive({"a": b"a"}) if kind.begins == (b"PK\x03\x04",) else (kind.begins or (b"a",))[0]
     for ending in kind.endings:
         part = Attachment(name=f"a.{ending.upper()}", content_type=name, size_bytes=1, sha256="")
-        assert why_refused(part, content, (name,)) == ""
-        assert why_refused(part, content, ())
+        assert why_refused(part, content, (name,), is_secret) == ""
+        assert why_refused(part, content, (), is_secret)
 
 
 def test_number_and_bytes_are_limited_and_the_notice_says_what_to_do() -> None:

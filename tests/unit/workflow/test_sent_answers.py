@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from support_agent.core.modes import Mode
 from support_agent.errors import TransientError
+from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.workflow.sent_answers import BREAK, SentAnswers
 from tests.fakes_desk import Proposed, proposed_in, status_of
@@ -52,8 +55,10 @@ def by_ada(words: str, to: str = JAMES) -> bytes:
 
 
 def with_answer(given: Proposed, raw: bytes) -> FakeSent:
-    sent = FakeSent()
-    sent.mails[one(given.office, given.mail_id).message_id] = [raw]
+    """The mail in the folder; one that answers nothing answers the customer's mail."""
+    sent, answered = FakeSent(), one(given.office, given.mail_id).message_id
+    head = b"" if b"In-Reply-To:" in raw else f"In-Reply-To: {answered}\r\n".encode()
+    sent.mails[answered] = [head + raw]
     return sent
 
 
@@ -72,6 +77,42 @@ def test_our_own_copies_are_nobodys_answer(office: Office) -> None:
     given = proposed_in(office, Mode.SHADOW)
     looking(given, with_answer(given, office.sent(given.mail_id)[ACKNOWLEDGEMENT].raw)).look_after()
     assert (status_of(office, given.answer), office.store.labels.valid()) == ("proposed", ())
+
+
+def test_our_own_copy_with_another_id_is_nobodys_answer(office: Office) -> None:
+    """Failure: a server rewrote the Message-ID of our acknowledgement, and the item was lowered as corrected."""
+    given = proposed_in(office, Mode.SHADOW)
+    own = office.sent(given.mail_id)[ACKNOWLEDGEMENT].raw
+    other = re.sub(rb"Message-ID: <[^>]*>", b"Message-ID: <0100019@ses.example>", own, count=1)
+    assert other != own
+    looking(given, with_answer(given, other)).look_after()
+    assert (status_of(office, given.answer), office.store.labels.valid()) == ("proposed", ())
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["Auto-Submitted: auto-replied", "Auto-Submitted: auto-generated", "X-Autoreply: yes", f"{ORIGIN_HEADER}: v1"],
+)
+def test_an_automatic_reply_is_nobodys_answer(office: Office, field: str) -> None:
+    """Failure: the vacation notice of a shared mailbox withdrew the answer, and counted as a person's own words."""
+    given = proposed_in(office, Mode.SHADOW)
+    raw = f"{field}\r\n".encode() + by_ada("I am on holiday until Monday.")
+    looking(given, with_answer(given, raw)).look_after()
+    assert (status_of(office, given.answer), office.store.labels.valid()) == ("proposed", ())
+
+
+def test_an_answer_to_a_later_mail_of_the_thread_is_no_answer_to_the_first(office: Office) -> None:
+    """It names both in References; the proposal to the first mail waits on."""
+    given = proposed_in(office, Mode.SHADOW)
+    first = one(office, given.mail_id).message_id
+    head = f"In-Reply-To: <second@example.net>\r\nReferences: {first} <second@example.net>\r\n"
+    looking(given, with_answer(given, head.encode() + by_ada("Harbour Road 1."))).look_after()
+    assert (status_of(office, given.answer), office.store.labels.valid()) == ("proposed", ())
+    only_references = f"References: <zero@example.net> {first}\r\n"
+    sent = with_answer(given, b"")
+    sent.mails[first] = [only_references.encode() + by_ada("It is done.")]
+    looking(given, sent).look_after()
+    assert status_of(office, given.answer) == "cancelled"
 
 
 def test_a_mail_to_somebody_else_is_no_answer(office: Office) -> None:

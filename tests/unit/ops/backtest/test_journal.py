@@ -47,6 +47,9 @@ def test_results_of_another_version_are_not_used(tmp_path: Path) -> None:
 def test_only_the_owner_may_read_customers_words(tmp_path: Path) -> None:
     with Journal(tmp_path, "a" * 64) as journal:
         assert stat.S_IMODE(journal.path.stat().st_mode) == 0o600
+    journal.path.chmod(0o644)
+    with Journal(tmp_path, "a" * 64) as again:
+        assert stat.S_IMODE(again.path.stat().st_mode) == 0o600
 
 
 def test_a_folder_that_cannot_be_used_is_an_error_with_what_to_do(tmp_path: Path) -> None:

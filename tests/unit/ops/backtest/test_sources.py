@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mailbox
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -50,6 +51,19 @@ def test_a_folder_of_eml_files_and_one_of_them_are_read_and_each_mail_counts_onc
     for number, content in enumerate(mails(2)):
         (tmp_path / f"{number}.eml").write_bytes(content)
     assert subjects(tmp_path, tmp_path / "1.eml") == ["mail 0", "mail 1"]
+
+
+def test_a_file_whose_name_is_not_utf8_is_read_and_its_place_can_be_written(tmp_path: Path) -> None:
+    """Failure: a Maildir from a Latin-1 machine stopped the whole backtest."""
+    (tmp_path / "cur").mkdir()
+    write_mbox(tmp_path / "box", mails(1)).rename(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    for folder in (b"/cur/caf\xe9:2,S", b"/caf\xe9.eml"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + folder)).write_bytes(mails(1)[0])
+    box = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    for path in (tmp_path, box, box.with_suffix(".eml")):
+        (found,) = files_in([path], MAX_BYTES)
+        assert found.raw is not None
+        assert "caf\ufffd" in found.place.encode().decode()
 
 
 def test_what_is_no_mailbox_is_refused_with_what_to_name(tmp_path: Path) -> None:
