@@ -14,11 +14,11 @@ from support_agent.models.pulling import cache_dir, locate
 from tests.benchmarks.intentions import ALIKE, Reply, opened, reported
 from tests.servers.postgres import skip_or_fail
 
-LEAST_CLOSED = 29
+LEAST_CLOSED = 28
 LEAST_NOT_HELPED = 21
 LEAST_ANY_NEWS = 19
 MOST_WRONG = 3
-"""Of 334 mails; measured by `python -m tests.benchmarks.intentions`: 32, 23 and 21, and 2."""
+"""Of 334 mails; measured by `python -m tests.benchmarks.intentions`: 31, 23 and 21, and 2."""
 
 
 @pytest.fixture(scope="module")
