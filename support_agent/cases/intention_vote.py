@@ -2,8 +2,10 @@
 
 A classifier of sentences, fitted to made examples in eight languages (`intentions.toml`), reads the mail sentence by
 sentence, and a sentence that has pauses clause by clause. A mail closes a case, or reminds of one, only if every piece
-says so or is a courtesy; so a thank-you beside a question or a wish is a question. A question mark, a number or a
-file keeps a case from being closed. What is not sure enough is `none`, and then nothing changes.
+says so or is a courtesy; so a thank-you beside a question or a wish is a question. To close, each piece must also be
+nearer to an example that closes than to any other: "I no longer need the service" is built like "no longer relevant",
+and cancels. A question mark, a number or a file keeps a case from being closed. What is not sure enough is `none`, and
+then nothing changes.
 
 Invariant: the same text, examples and embedder give the same intention; no language model is asked. Checked by
 tests/unit/cases/test_intention_vote.py and, on the embedder, tests/integration/test_intentions.py; measured by
@@ -15,18 +17,17 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import TypeAdapter
 
 from support_agent.cases.intentions import CLOSING, Intent, Intention
 from support_agent.company.text import collapse
 from support_agent.config.intentions import IntentionSettings
-from support_agent.mail.text.closing import why_closing
 from support_agent.mail.text.wording import has_question_mark
 from support_agent.models.embedding.port import Embedder
 from support_agent.tools.base import Examples
@@ -43,10 +44,10 @@ VERSION_DIGITS = 8
 MAX_PIECES = 24
 """A mail of more sentences and clauses has something to say."""
 MAX_WORDS = 60
-A_REPLY = "Re:"
-"""The subject with which thanks alone count."""
 NAMED = 0.5
 """Least probability by which one piece states the intention itself."""
+NEARER = 0.06
+"""Each piece of a mail that closes is nearer to an example that does, or to a courtesy, by this much (cosine)."""
 MIN_CHARACTERS = 4
 """A shorter clause is read within its sentence only."""
 HALVED_WORDS = 7
@@ -80,16 +81,16 @@ class IntentionVote:
 
         return Phrasing(self._examples, lambda texts: self._embedder.embed(texts, "query"))
 
-    def of(self, text: str, *, has_files: bool = False) -> Intention:
+    def of(self, text: str, *, has_more: bool = False) -> Intention:
         """What a reply means.
 
         Args:
             text: The sender's own new text, without quotation and signature.
-            has_files: Whether something is attached that may say more than the text.
+            has_more: Whether the mail has something else that may say more: a file, a picture, words in the quotation.
         """
         with self._learning:  # several mails may be handled at once, and learning takes seconds
-            chances = self._phrasing.chances
-        return intention_of(text, chances, self._settings, self.version, has_files=has_files)
+            phrasing = self._phrasing
+        return intention_of(text, phrasing, self._settings, self.version, has_more=has_more)
 
 
 def open_intentions(embedders: Mapping[str, Embedder], settings: IntentionSettings) -> IntentionVote | None:
@@ -102,29 +103,43 @@ def open_intentions(embedders: Mapping[str, Embedder], settings: IntentionSettin
     return None if name is None or not settings.enabled else IntentionVote(embedders[name], name, settings)
 
 
+class Reading(Protocol):
+    """What is known of one piece of a mail; `Phrasing`, or a test's own."""
+
+    def chances(self, text: str) -> Chances:
+        """How likely a text is of each class, 0..1."""
+
+    def likeness(self, text: str) -> Chances:
+        """How near it is to the nearest example of each class, -1..1."""
+
+
 def intention_of(
-    text: str, chances: Callable[[str], Chances], settings: IntentionSettings, version: str, *, has_files: bool = False
+    text: str, reading: Reading, settings: IntentionSettings, version: str, *, has_more: bool = False
 ) -> Intention:
-    """What a text means, by the chances of its pieces."""
+    """What a text means, by what is known of its pieces."""
     sentences = _sentences(text)
-    whole = [chances(sentence) for sentence in sentences[:MAX_PIECES]]
+    whole = [reading.chances(sentence) for sentence in sentences[:MAX_PIECES]]
     scores = {Intent.NOT_HELPED: max((one[Intent.NOT_HELPED] for one in whole), default=0.0)}
     least = {Intent.NOT_HELPED: settings.not_helped_from, Intent.ANY_NEWS: settings.any_news_from}
     clauses = list(dict.fromkeys(clause for sentence in sentences for clause in _clauses(sentence)))
     if whole and len(sentences) + len(clauses) <= MAX_PIECES and len(text.split()) <= MAX_WORDS:
-        found = [*whole, *map(chances, clauses)]
+        found = [*whole, *map(reading.chances, clauses)]
         scores[Intent.ANY_NEWS] = _only(found, (Intent.ANY_NEWS,), (Intent.THANKS, COURTESY))
-        if not has_files and not _may_ask(text):
-            scores[_stated(found)] = _only(found, CLOSING, (COURTESY,))
+        closes = _only(found, CLOSING, (COURTESY,))
+        is_plain = not has_more and not _may_ask(text) and closes >= settings.closes_from
+        if is_plain and all(_is_near(reading.likeness(piece)) for piece in (*sentences, *clauses)):
+            scores[_stated(found)] = closes
     for intent, score in scores.items():
-        if score >= least.get(intent, _closes_from(text, settings)):
+        if score >= least.get(intent, settings.closes_from):
             return Intention(intent=intent, probability=score, version=version)
     return Intention(intent=Intent.NONE, probability=1.0 - max(scores.values()), version=version)
 
 
-def _closes_from(text: str, settings: IntentionSettings) -> float:
-    """The least probability that closes a case: lower where the word lists of screening say so, too."""
-    return settings.closes_with_words_from if why_closing(A_REPLY, text) else settings.closes_from
+def _is_near(likeness: Chances) -> bool:
+    """Whether a piece is nearer to what closes a case, or to a courtesy, than to anything else."""
+    closing = {*CLOSING, COURTESY}
+    others = max(near for name, near in likeness.items() if name not in closing)
+    return max(near for name, near in likeness.items() if name in closing) - others >= NEARER
 
 
 def _only(found: Sequence[Chances], stated: Sequence[str], beside: Sequence[str]) -> float:

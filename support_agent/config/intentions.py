@@ -16,10 +16,8 @@ class IntentionSettings(Frozen):
     them each reply is a question, as it is where the vote is not sure enough."""
 
     enabled: bool = True
-    closes_from: Probability = 0.9
+    closes_from: Probability = 0.8
     """From this probability on "thanks", "solved" or "never mind" closes the case, and nobody gets the mail."""
-    closes_with_words_from: Probability = 0.4
-    """The same where the word lists of screening say, too, that the mail closes and asks nothing."""
     not_helped_from: Probability = 0.9
     """From this probability on a person gets "that did not help", with the whole case."""
     any_news_from: Probability = 0.8

@@ -43,7 +43,8 @@ class Phrasing:
         self._embed = embed
         self._classes = [name for name, _ in examples]
         texts = [text for _, of_class in examples for text in of_class]
-        own = [place for place, (_, of_class) in enumerate(examples) for _ in of_class]
+        own = np.array([place for place, (_, of_class) in enumerate(examples) for _ in of_class])
+        self._own = own
         vectors = embed(texts)
         self._mean = vectors.mean(axis=0)
         self._vectors = centred(vectors, self._mean)
@@ -61,6 +62,11 @@ class Phrasing:
         scores = (near @ self._weights)[0]
         raised = np.exp(SHARPNESS * (scores - scores.max()))
         return dict(zip(self._classes, map(float, raised / raised.sum()), strict=True))
+
+    def likeness(self, text: str) -> Mapping[str, float]:
+        """How near a text is to the nearest example of each class: the cosine of their vectors, -1..1."""
+        near = (centred(self._embed([text]), self._mean) @ self._vectors.T)[0]
+        return {name: float(near[self._own == place].max()) for place, name in enumerate(self._classes)}
 
     def _kernel(self, vectors: Floats, counted: object) -> Floats:
         """Similarity of texts to the examples, shape (texts, examples)."""

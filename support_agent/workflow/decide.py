@@ -33,6 +33,7 @@ from support_agent.mail.outgoing import REPLY_PREFIX, thread_subject
 from support_agent.mail.senders.identity import Sender
 from support_agent.mail.text.attachment_text import asked_text, speaks_through_attachments, with_attached_text
 from support_agent.mail.text.body import LIMIT
+from support_agent.mail.text.left_out import Thread, left_out
 from support_agent.mail.text.person_word import asks_for_person
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
@@ -67,14 +68,25 @@ class Decider:
         """The screening after the fitted vote: a mail that a machine wrote, or may have written, goes to a person."""
         return screening if self.machine is None else self.machine.judged(message, screening)
 
-    def intended(self, message: Message) -> Intention | None:
-        """What the sender means by a reply; None where that is not asked. A subject of the mail's own is read, too."""
+    def intended(self, message: Message, thread: Callable[[], Thread | None]) -> Intention | None:
+        """What the sender means by a reply; None where that is not asked. A subject of the mail's own is read, too.
+
+        A mail that would close its case is read once more, with all that stands outside its visible text.
+
+        Args:
+            thread: Returns the earlier mails of the case; None: there are none, and no case to close.
+        """
         if self.intentions is None or not message.visible_text.strip():
             return None
         is_reply = REPLY_PREFIX.match(message.subject) is not None
         text = message.visible_text if is_reply else f"{message.subject}\n{message.visible_text}"
         has_files = any(not part.is_inline_image for part in message.attachments)
-        return self.intentions.of(text, has_files=has_files)
+        told = self.intentions.of(text, has_more=has_files)
+        if not told.intent.closes or (known := thread()) is None:
+            return told
+        more = left_out(message, known)
+        whole = "\n".join((*more.lines, message.visible_text))
+        return self.intentions.of(whole, has_more=has_files or more.has_more)
 
     def decide(
         self,

@@ -16,6 +16,7 @@ import structlog
 
 from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
+from support_agent.cases.case_words import thread_before
 from support_agent.cases.commands import Given, given_in
 from support_agent.cases.copies import COPY_RULE, Copies
 from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
@@ -152,7 +153,7 @@ class Stages:
         route = self.routing.route(mail, sender)
         if route.is_staff_reply:
             return route
-        return self.routing.continued(mail, sender, route, self._intention(mail, sender))
+        return self.routing.continued(mail, sender, route, self._intention(mail, sender, route))
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
         """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
@@ -309,12 +310,16 @@ class Stages:
         may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
         return may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
 
-    def _intention(self, mail: ReceivedMail, sender: Sender) -> Intention | None:
+    def _intention(self, mail: ReceivedMail, sender: Sender, route: Route) -> Intention | None:
         """What a reply of a proven sender means; None for first mails, and where a rule decides on the mail."""
         recorded = self.store.mails.get(mail.id)
         is_open = recorded is not None and recorded.screening_rule in (None, CLOSING_RULE)
         is_reply = bool(mail.message.in_reply_to or mail.message.references)
-        return self.decider().intended(mail.message) if is_open and is_reply and sender.level >= PROVEN else None
+        if not (is_open and is_reply and sender.level >= PROVEN):
+            return None
+        return self.decider().intended(
+            mail.message, lambda: thread_before(mail.id, route.case_id, self.store, self.settings)
+        )
 
     def _close(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Close the case and file the mail: nothing is sent.

@@ -1,9 +1,10 @@
-"""`python -m tests.benchmarks.intentions [--folds]`: is what a reply in a case means told rightly?
+"""`python -m tests.benchmarks.intentions [--folds | --alike]`: is what a reply in a case means told rightly?
 
 Prints for the mails of `intentions_reported.toml`, by language, how many of those that close a case do close it, and
 how many others are closed wrongly; the same of "that did not help" and "any news?". Each mail that is told wrongly
-follows. `--folds` does so for mails made from the examples themselves, whose language and whose sentences the vote has
-not seen: what its thresholds were chosen by.
+follows. `--alike` does so for `intentions_alike.toml`, whose other half looks as if it closed a case; `--folds` for
+mails made from the examples themselves, whose language and whose sentences the vote has not seen: what its thresholds
+were chosen by.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from support_agent.models.progress import stderr_progress
 from support_agent.tools.base import Examples
 
 REPORTED = Path(__file__).with_name("intentions_reported.toml")
+ALIKE = Path(__file__).with_name("intentions_alike.toml")
 GIVEN = Path(intention_vote.__file__).with_name(EXAMPLES_FILE)
 SEED = 7
 FOLDS = 2
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.intentions")
     parser.add_argument("--folds", action="store_true")
+    parser.add_argument("--alike", action="store_true")
     parser.add_argument("--embedder", choices=PREFERRED, default=PREFERRED[0])
     args = parser.parse_args(arguments)
     embedder = opened(args.embedder)
@@ -55,8 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = folded(embedder, args.embedder)
     else:
         vote = IntentionVote(embedder, args.embedder, IntentionSettings())
-        found = {reply: vote.of(reply.text) for reply in reported()}
-    for line in report("folds" if args.folds else "reported", found):
+        found = {reply: vote.of(reply.text) for reply in reported(ALIKE if args.alike else REPORTED)}
+    for line in report("folds" if args.folds else "alike" if args.alike else "reported", found):
         print(line, flush=True)  # noqa: T201
 
 
@@ -68,9 +71,9 @@ def opened(name: str) -> Embedder:
     return embedder
 
 
-def reported() -> Iterator[Reply]:
+def reported(path: Path = REPORTED) -> Iterator[Reply]:
     """The mails that nothing is chosen by, without what they quote."""
-    for language, of_intent in tomllib.loads(REPORTED.read_text("utf-8")).items():
+    for language, of_intent in tomllib.loads(path.read_text("utf-8")).items():
         for intent, texts in of_intent.items():
             yield from (Reply(language, intent, split_quotation(text, None).visible) for text in texts)
 

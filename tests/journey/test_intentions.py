@@ -11,6 +11,7 @@ from support_agent.cases.intentions import Intent
 from support_agent.cli.case_printing import timeline as printed
 from support_agent.config.intentions import IntentionSettings
 from support_agent.core.modes import Mode
+from support_agent.mail.message import parse
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import plan_again
 from support_agent.pipeline import handle
@@ -52,9 +53,7 @@ CLOSING = [(THANKS, "thanks"), (SOLVED, "solved"), (WITHDRAWN, "withdrawn")]
 
 def talking(office: Office, settings: IntentionSettings | None = None) -> Office:
     """The same office with a vote that knows a few sentences."""
-    settings = settings or IntentionSettings(
-        closes_from=0.6, closes_with_words_from=0.6, not_helped_from=0.6, any_news_from=0.6
-    )
+    settings = settings or IntentionSettings(closes_from=0.6, not_helped_from=0.6, any_news_from=0.6)
     vote = IntentionVote(WordEmbedder(), "words", settings, EXAMPLES)
     configured = office.settings.model_copy(update={"intentions": settings})
     decider = replace(office.decider, intentions=vote, settings=configured)
@@ -78,6 +77,10 @@ def with_person(office: Office) -> tuple[MailId, str, str]:
     first, _ = office.handle(write(HUMAN, subject="My card"))
     sent = office.sent(first)
     return first, sent[PACKET].message_id, sent[ACKNOWLEDGEMENT].message_id
+
+
+RE_QUESTION = "Re: A question"
+"""The subject of a reply in a case that `fakes_desk.proposed_in` began."""
 
 
 def reply(text: str, to: str, number: int = 5, subject: str = "Re: Refund", **more: str) -> bytes:
@@ -152,7 +155,7 @@ def test_a_closed_case_that_a_person_had_goes_back_to_the_person(desk: Office) -
     first, packet, _ = with_person(desk)
     desk.handle(write("We look at it.", sender=DESK, in_reply_to=packet, number=2))
     persons = next(row for row in desk.store.outbox.find(kind=PERSON_REPLY))
-    thanks, _ = desk.handle(reply(THANKS, persons.message_id))
+    thanks, _ = desk.handle(reply(THANKS, persons.message_id, subject="Re: My card"))
     assert (desk.sent(thanks), state(desk, first)) == ({}, CaseState.CLOSED)
     mail_id, outcome = desk.handle(reply(CANCEL, persons.message_id, number=6))
     assert (outcome, set(desk.sent(mail_id))) == ("escalated", {PACKET})
@@ -162,7 +165,7 @@ def test_a_closed_case_that_a_person_had_goes_back_to_the_person(desk: Office) -
 def test_thanks_for_an_acknowledgement_leave_the_case_with_the_person(desk: Office) -> None:
     """The customer still waits for the person's answer; the desk has the packet and needs no second one."""
     first, _, acknowledgement = with_person(desk)
-    mail_id, outcome = desk.handle(reply(THANKS, acknowledgement))
+    mail_id, outcome = desk.handle(reply(THANKS, acknowledgement, subject="Re: My card"))
     assert (outcome, desk.sent(mail_id), one(desk, mail_id).reason_code) == ("filed", {}, "thanks")
     assert state(desk, first) is CaseState.WITH_PERSON
 
@@ -171,10 +174,10 @@ def test_thanks_for_an_acknowledgement_leave_the_case_with_the_person(desk: Offi
 @pytest.mark.parametrize("is_told", [True, False])
 def test_the_desk_hears_that_what_it_has_not_answered_yet_is_over(office: Office, text: str, *, is_told: bool) -> None:
     """It may be about to act on it, for example cancel a plan. Without the setting it hears nothing."""
-    settings = IntentionSettings(closes_from=0.6, closes_with_words_from=0.6, tells_desk=is_told)
+    settings = IntentionSettings(closes_from=0.6, tells_desk=is_told)
     desk = talking(office, settings)
     first, _, acknowledgement = with_person(desk)
-    mail_id = desk.receive(reply(text, acknowledgement))
+    mail_id = desk.receive(reply(text, acknowledgement, subject="Re: My card"))
     assert handle(mail_id, twice(), desk.stages) == "filed"
     assert set(desk.sent(mail_id)) == ({PACKET} if is_told else set())
     assert state(desk, first) is CaseState.CLOSED
@@ -219,7 +222,7 @@ def test_thanks_for_what_a_person_approved_or_chose_close_the_case_and_tell_nobo
     given = proposed_in(talking(office))
     order(given.office, given.lines[command])
     acknowledgement = given.office.sent(given.mail_id)[ACKNOWLEDGEMENT].message_id
-    mail_id, outcome = given.office.handle(reply(text, acknowledgement, sender=JAMES, number=61))
+    mail_id, outcome = given.office.handle(reply(text, acknowledgement, sender=JAMES, number=61, subject=RE_QUESTION))
     assert (outcome, given.office.sent(mail_id)) == ("filed", {})
     assert state(office, given.mail_id) is CaseState.CLOSED
 
@@ -229,7 +232,7 @@ def test_thanks_for_a_part_that_was_approved_leave_the_rest_with_the_person(offi
     order(given.office, given.lines["approve"])
     assert status_of(office, given.answer) == "sent"
     acknowledgement = given.office.sent(given.mail_id)[ACKNOWLEDGEMENT].message_id
-    given.office.handle(reply(THANKS, acknowledgement, sender=JAMES, number=61))
+    given.office.handle(reply(THANKS, acknowledgement, sender=JAMES, number=61, subject=RE_QUESTION))
     assert state(office, given.mail_id) is CaseState.WITH_PERSON
 
 
@@ -238,7 +241,7 @@ def test_a_question_after_an_approved_answer_and_thanks_is_answered(office: Offi
     given = proposed_in(talking(office))
     order(given.office, given.lines["approve"])
     acknowledgement = given.office.sent(given.mail_id)[ACKNOWLEDGEMENT].message_id
-    given.office.handle(reply(THANKS, acknowledgement, sender=JAMES, number=61))
+    given.office.handle(reply(THANKS, acknowledgement, sender=JAMES, number=61, subject=RE_QUESTION))
     office = with_autonomy(given.office, start=Mode.AUTO)
     mail_id, outcome = office.handle(reply(CANCEL, acknowledgement, sender=JAMES, number=62))
     assert (outcome, one(office, mail_id).case_id) == ("answered", given.answer.case_id)
@@ -326,3 +329,63 @@ def test_a_reply_to_one_participant_repeats_nothing_that_only_another_got(desk: 
     said = f"You ask:\r\n{question}\r\nWe look."
     both, _ = desk.handle(write(said, sender=DESK, in_reply_to=packet.message_id, number=78))
     assert SEATS in text_of(desk.sent(both)[PERSON_REPLY])
+
+
+PICTURE = (
+    "Content-Type: image/png\r\nContent-ID: <a>\r\nContent-Disposition: inline\r\n"
+    "Content-Transfer-Encoding: base64\r\n\r\niVBORw0KGgo="
+)
+
+
+def with_picture(raw: bytes) -> bytes:
+    head, text = raw.decode().split("Content-Type: text/plain", 1)
+    multipart = "Content-Type: multipart/related; boundary=cut\r\n\r\n--cut\r\n"
+    return f"{head}{multipart}Content-Type: text/plain{text}--cut\r\n{PICTURE}\r\n--cut--\r\n".encode()
+
+
+def quoted(office: Office, to: str) -> str:
+    """The text of our mail, as a client quotes it."""
+    (row,) = office.store.outbox.find(message_id=to)
+    lines = parse(row.raw).text.splitlines()
+    return "\r\n".join(["On Fri, 20 Nov 2026 at 12:00, Support <a@b.example> wrote:", *(f"> {line}" for line in lines)])
+
+
+def test_thanks_above_a_whole_quotation_close_a_case(desk: Office) -> None:
+    """The quotation, the subject and the signature of the thread say nothing new."""
+    first, answer = answered(desk)
+    _, outcome = desk.handle(reply(f"{THANKS}\r\n\r\n{quoted(desk, answer)}", answer))
+    assert (outcome, state(desk, first)) == ("filed", CaseState.CLOSED)
+
+
+ORIGINAL = (
+    "-----Original Message-----\r\nFrom: Support <a@b.example>\r\nSent: Friday, 20 November 2026 12:00\r\n"
+    "To: Anna <anna.keller@example.net>\r\nSubject: Refund\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("below", "subject"),
+    [
+        ("", "Re: My account was hacked, please block it"),
+        ("", "My account was hacked, please block it"),
+        ("\r\n\r\n-- \r\nI want a refund today.", "Re: Refund"),
+        (f"\r\n\r\n{ORIGINAL}I want my money back now.", "Re: Refund"),
+        ("\r\n\r\n> can I get a refund?\r\n> I asked this a week ago and where is it\r\n", "Re: Refund"),
+    ],
+)
+def test_thanks_do_not_close_a_case_where_the_mail_has_more_to_say(desk: Office, below: str, subject: str) -> None:
+    """In a subject of its own, below the signature mark, below or among the quotation; it goes the way of any mail."""
+    first, answer = answered(desk)
+    mail_id, outcome = desk.handle(reply(f"{THANKS}{below}", answer, subject=subject))
+    assert outcome != "filed"
+    assert state(desk, first) is not CaseState.CLOSED
+    assert one(desk, mail_id).reason_code not in {intent for _, intent in CLOSING}
+
+
+def test_thanks_with_a_new_picture_inside_the_text_do_not_close_a_case(desk: Office) -> None:
+    """A screenshot may say more than the text. What the thread had before, as a logo, says nothing new."""
+    first, answer = answered(desk)
+    _, outcome = desk.handle(with_picture(reply(THANKS, answer)))
+    assert (outcome != "filed", state(desk, first) is CaseState.CLOSED) == (True, False)
+    _, outcome = desk.handle(with_picture(reply(SOLVED, answer, number=6)))
+    assert (outcome, state(desk, first)) == ("filed", CaseState.CLOSED)

@@ -79,6 +79,8 @@ TIME = re.compile(r"(?<![\d.:])\d{1,2}(?:[:.]\d\d(?!\d|\.\d)|\s?[hH]\s?\d\d(?!\d
 MAILBOX = re.compile(r"<\s?[^\s<>@]{1,90}@[^\s<>@]{1,250}>|\[mailto:", re.IGNORECASE)
 """An address as clients write it, and people do not."""
 QUOTE = re.compile(r"\s{0,3}>")
+MARKS = re.compile(r"^(?:\s{0,3}[>|])+\s?")
+"""The marks before a quoted line."""
 BARE_WORDS = 6
 """Words of an attribution without a date: a name and the verb."""
 INNER_END = re.compile(r"[.?!]\s+\S|\?")
@@ -113,6 +115,43 @@ def split_quotation(text: str, sender: Address | None = None) -> Split:
     for line, kind in zip(lines, kinds, strict=True):
         parts[kind].append(line.rstrip())
     return Split(*("\n".join(part).strip("\n") for part in parts.values()))
+
+
+def quoted_content(quoted: str) -> list[str]:
+    """The quoted lines without their marks, and without what a client adds: attributions, rulers, copied headers.
+
+    Args:
+        quoted: `Split.quoted`.
+    """
+    lines = quoted.split("\n")
+    content: list[str] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        length = 0 if _is_quoted(line) else _added_length(lines, at)
+        if not length:
+            content.append(_copied_subject(line) or MARKS.sub("", line))
+        at += max(length, 1)
+    return content
+
+
+def _added_length(lines: list[str], at: int) -> int:
+    """How many lines from here the client has added: an attribution, a ruler, a header line without the subject."""
+    line = lines[at]
+    if len(line) > MAX_PATTERN_CHARACTERS:
+        return 0
+    is_label = _label(line) in HEADER - SUBJECT and (STAMP.search(line) or len(line.split()) <= BARE_WORDS + 1)
+    bare = line.strip(" \t*:\uff1a").lower()
+    if _is_separator(line) or RULER.match(line) or bare in FORWARD or ABOVE.match(line) or is_label:
+        return 1
+    if length := _attribution_length(lines, at):
+        return length
+    return int(_is_bare_attribution(line) and bool(_quoted_with_bars(lines, at + 1)))
+
+
+def _copied_subject(line: str) -> str:
+    """The value of a copied subject line, or ""."""
+    return line.replace("\uff1a", ":", 1).partition(":")[2] if not _is_quoted(line) and _label(line) in SUBJECT else ""
 
 
 def _mark_quotations(lines: list[str]) -> list[str]:
