@@ -25,9 +25,10 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import require_mail_settings
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.packaged_files import packaged
 from support_agent.config.senders import SenderSettings
-from support_agent.config.settings import ImapSettings, ModelSettings, Settings
+from support_agent.config.settings import ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError

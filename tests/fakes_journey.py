@@ -25,16 +25,11 @@ from support_agent.app import dry_run_of, wire
 from support_agent.cases.copies import known_as
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
+from support_agent.config.agent import AgentSettings
 from support_agent.config.autonomy import AutonomySettings
+from support_agent.config.desk import DeskSettings
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import (
-    AgentSettings,
-    CompanySettings,
-    DeskSettings,
-    EngineSettings,
-    PlannerSettings,
-    Settings,
-)
+from support_agent.config.settings import CompanySettings, EngineSettings, PlannerSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.modes import Mode
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS

@@ -24,7 +24,8 @@ from support_agent.company.account_specs import read_specs
 from support_agent.company.documents import load_documents, parse_document
 from support_agent.company.values import Period
 from support_agent.config.loading import load
-from support_agent.config.settings import Security, Settings, SignIn
+from support_agent.config.mail_servers import Security, SignIn
+from support_agent.config.settings import Settings
 from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import Severity
 from support_agent.demo import workspace

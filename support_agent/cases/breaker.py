@@ -11,7 +11,7 @@ from datetime import datetime
 
 from support_agent.cases.pause import read_pause
 from support_agent.cases.rate_limits import Rates
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.core.levels import CUSTOMER, Level
 
 

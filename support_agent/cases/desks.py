@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from support_agent.company.languages import likely_languages
-from support_agent.config.desk import DeskRoute
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskRoute, DeskSettings
 from support_agent.core.locales import language_of
 from support_agent.mail.message import Message
 from support_agent.planner.choice import Vote, likeliest_topic

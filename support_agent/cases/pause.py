@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.errors import ConfigError
 
 MAX_REASON_CHARACTERS = 200

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.cases.escalation import EscalationReason
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind, Passed

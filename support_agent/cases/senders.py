@@ -12,7 +12,7 @@ from datetime import datetime
 
 from support_agent.cases.route import ReceivedMail
 from support_agent.company.accounts import Accounts
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import Sender, identify
 from support_agent.store.store import Store

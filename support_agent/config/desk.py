@@ -70,3 +70,74 @@ class DigestSettings(Frozen):
     weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = "monday"
     hour: Annotated[int, Field(ge=0, le=23)] = 8
     """The hour of that day from which on it is sent, by the clock on the wall. The week ends then."""
+
+
+ReplyFileType = Literal[
+    "application/pdf",
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "text/plain",
+    "text/csv",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/zip",
+]
+"""The types whose endings and first bytes are known (`outbound.staff_files`)."""
+
+
+class DeskSettings(Frozen):
+    """The people who get escalated cases, and the words with which a customer asks for a person."""
+
+    address: str = ""
+    person_words: tuple[str, ...] = (
+        "agent",
+        "human",
+        "real person",
+        "a person",
+        "representative",
+        "someone real",
+        "mensch",
+        "mitarbeiter",
+        "mitarbeiterin",
+        "humano",
+        "persona real",
+        "un agente",
+    )
+    staff: tuple[str, ...] = ()
+    """Addresses besides the desk's whose replies to a packet are passed on to the customer, and whose commands are
+    carried out."""
+    routes: tuple[DeskRoute, ...] = ()
+    """Rules that give cases to other desks, each a `[[desk.routes]]`; the first that fits decides. A case keeps its
+    desk."""
+    key_valid_h: Annotated[float, Field(gt=0, le=8760)] = 168.0
+    """How long the keys of a packet's commands are valid, in hours."""
+    reply_file_types: tuple[ReplyFileType, ...] = (
+        "application/pdf",
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "text/plain",
+        "text/csv",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "application/vnd.oasis.opendocument.text",
+        "application/vnd.oasis.opendocument.spreadsheet",
+    )
+    """Types of files that such a reply may have; they go to the customer with it. A reply with another file is not
+    passed on, and its writer is told why. A file's name, declared type and content must agree. Office files, archives
+    and PDFs with programs inside are refused, those that cannot be looked into, and text that repeats the packet.
+    Empty: no files."""
+    max_reply_files: Annotated[int, Field(ge=0, le=100)] = 10
+    """Most files in one reply."""
+    max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
+    """Most bytes of all files in one reply, before they are encoded for the mail, which adds a third."""
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Every address of the desk's people: its own, those of its rules, and those of its staff."""
+        return (self.address, *self.staff, *(route.address for route in self.routes))

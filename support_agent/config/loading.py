@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from support_agent.config.settings import Section, Server, Settings
+from support_agent.config.mail_servers import Server
+from support_agent.config.settings import Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
     Problem,
@@ -24,6 +25,7 @@ from support_agent.config.sources import (
     resolved_url,
     sqlite_url_in,
 )
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 
 MIN_SECRET_CHARACTERS = 32
@@ -125,9 +127,9 @@ def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str
     def folder(section: str, key: str) -> Path:
         return Path.cwd() if key in from_flags.get(section, {}) else base
 
-    changed: dict[str, Section] = {}
+    changed: dict[str, Frozen] = {}
     for section in Settings.model_fields:
-        values: Section = getattr(settings, section)
+        values: Frozen = getattr(settings, section)
         update: dict[str, Any] = {
             key: folder(section, key) / value.expanduser() for key, value in values if isinstance(value, Path)
         }

@@ -18,7 +18,7 @@ from email.utils import format_datetime
 from typing import Literal, NamedTuple
 from urllib.parse import quote
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.mail.addresses import normal_address

@@ -21,7 +21,8 @@ from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
 from support_agent.config.loading import load, load_brands
-from support_agent.config.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
+from support_agent.config.mail_servers import OAuthSettings, Server, SignIn
+from support_agent.config.settings import CompanySettings, Settings
 from support_agent.config.sources import ENV_PREFIX, SettingsRefused
 from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import Finding, Severity

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from support_agent.config.agent import AgentSettings
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import load_brands
-from support_agent.config.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
+from support_agent.config.mail_servers import SentCopies
+from support_agent.config.settings import ChromaSettings, ModelSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.core.findings import Finding, Severity

@@ -9,7 +9,8 @@ from support_agent.answer.packet import Considered, FoundDocument, Offered, Pack
 from support_agent.cases.commands import Subjects, Ticket, digest_of, offered
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
-from support_agent.config.settings import AgentSettings, Settings
+from support_agent.config.agent import AgentSettings
+from support_agent.config.settings import Settings
 from support_agent.outbound.story import NO_STORY, Story
 from support_agent.planner.plan import INTERNAL, Call, call_text
 from support_agent.store.records import CaseId, MailId, OutboxId

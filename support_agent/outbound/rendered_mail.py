@@ -25,7 +25,7 @@ from support_agent.answer.sources import InboundSource, RenderedAnswer, Rendered
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.commands import holds_command
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import message_id, origin_header

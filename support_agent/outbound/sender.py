@@ -16,7 +16,7 @@ from enum import StrEnum
 
 import structlog
 
-from support_agent.config.settings import SmtpSettings
+from support_agent.config.mail_servers import SmtpSettings
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_status import suppress

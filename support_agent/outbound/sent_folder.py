@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from support_agent.config.settings import ImapSettings, SentCopies
+from support_agent.config.mail_servers import ImapSettings, SentCopies
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, TypeAdapter
 
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.mail.message import Attachment, Message, attached_bytes

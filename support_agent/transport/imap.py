@@ -25,7 +25,7 @@ from imapclient.exceptions import (  # type: ignore[import-untyped]
     ProtocolError,
 )
 
-from support_agent.config.settings import ImapSettings, Security, SignIn
+from support_agent.config.mail_servers import ImapSettings, Security, SignIn
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.transport.oauth import xoauth2
 from support_agent.transport.tls import client_context

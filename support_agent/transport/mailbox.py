@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import structlog
 
-from support_agent.config.settings import ImapSettings, SignIn
+from support_agent.config.mail_servers import ImapSettings, SignIn
 from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import structlog
 
-from support_agent.config.settings import ImapSettings
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.errors import ConfigError, TransientError
 
 log = structlog.get_logger(__name__)

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 import structlog
 from pydantic import BaseModel, Field, ValidationError
 
-from support_agent.config.settings import OAuthSettings
+from support_agent.config.mail_servers import OAuthSettings
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 
 log = structlog.get_logger(__name__)

@@ -24,7 +24,7 @@ from functools import partial
 from types import TracebackType
 from typing import Literal, NoReturn, Protocol
 
-from support_agent.config.settings import SignIn, SmtpSettings
+from support_agent.config.mail_servers import SignIn, SmtpSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.mail.addresses import normal_address

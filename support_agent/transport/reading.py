@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from support_agent.config.settings import ImapSettings
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.mail.head import split_head
 from support_agent.mail.message import not_read
 from support_agent.transport.imap import Refused, mapped

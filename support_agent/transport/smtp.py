@@ -24,7 +24,7 @@ import aiosmtplib
 from aiosmtplib.auth import auth_login_encode
 from aiosmtplib.protocol import SMTPProtocol
 
-from support_agent.config.settings import Security, SmtpSettings
+from support_agent.config.mail_servers import Security, SmtpSettings
 from support_agent.transport.tls import client_context
 
 MAX_PENDING_OCTETS = 65_536

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 
-from support_agent.config.settings import Server
+from support_agent.config.mail_servers import Server
 from support_agent.errors import ConfigError
 
 

@@ -24,7 +24,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from support_agent.config.settings import AgentSettings, DeskSettings
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.mail.machines.screening import screen
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import identify

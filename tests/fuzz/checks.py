@@ -20,7 +20,9 @@ from types import FrameType
 
 from pydantic import SecretStr
 
-from support_agent.config.settings import AgentSettings, DeskSettings, Settings
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
+from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.keys import message_id, origin_header

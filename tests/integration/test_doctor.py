@@ -9,8 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.app import real_probes
+from support_agent.config.mail_servers import ImapSettings, SmtpSettings
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import ChromaSettings, ImapSettings, Settings, SmtpSettings
+from support_agent.config.settings import ChromaSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.facts.index import Entry, Index, count_entries, open_client

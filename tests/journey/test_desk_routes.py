@@ -9,7 +9,7 @@ import pytest
 from support_agent.cases.decision import escalated
 from support_agent.cases.handling import Handling, Order
 from support_agent.cli import case_printing
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.core.modes import Mode
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, replay

@@ -23,7 +23,7 @@ import imapclient  # type: ignore[import-untyped]
 import pytest
 from pydantic import SecretStr
 
-from support_agent.config.settings import ImapSettings, Security
+from support_agent.config.mail_servers import ImapSettings, Security
 from tests.servers.certificates import Certificates
 from tests.servers.postgres import skip_or_fail
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from support_agent.config.settings import Security, SmtpSettings
+from support_agent.config.mail_servers import Security, SmtpSettings
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import PASSWORD, STOP_S, Dovecot, free_port, wait_for_port
 from tests.servers.postgres import skip_or_fail

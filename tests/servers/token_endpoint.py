@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from support_agent.config.settings import OAuthSettings
+from support_agent.config.mail_servers import OAuthSettings
 from support_agent.transport.oauth import TokenSource, write_secret
 
 CLIENT_ID = "client-1"

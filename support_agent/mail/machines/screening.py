@@ -13,8 +13,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.config.senders import SenderSettings
-from support_agent.config.settings import AgentSettings, DeskSettings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import lower_address
 from support_agent.mail.addresses import parse_addresses

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.errors import TransientError
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.head import BARE_CR, split_head

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import AUTHENTICATED, CUSTOMER, PROVEN, UNKNOWN, Level, lower_address
 from support_agent.mail.addresses import normal_domain

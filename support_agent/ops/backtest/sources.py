@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.config.backtest import BacktestSettings
-from support_agent.config.settings import ImapSettings
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.errors import ConfigError
 from support_agent.mail.message import Message, not_read, parse, read_file
 from support_agent.outbound.sent_folder import SENT_USE

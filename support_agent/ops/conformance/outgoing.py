@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.header import decode_header, make_header
 from email.message import Message as Mail
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.core.levels import lower_address
 from support_agent.errors import PermanentError
 from support_agent.mail import keys

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, model_validator
 
 from support_agent.cases.rate_limits import why_limited
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.config.senders import SenderSettings
-from support_agent.config.settings import AgentSettings, DeskSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.mail.machines.bounces import read_bounce

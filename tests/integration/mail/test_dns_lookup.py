@@ -14,7 +14,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.errors import TransientError
 from support_agent.mail.senders.dkim_check import verify_dkim
 from support_agent.transport.dns_lookup import DnsLookup

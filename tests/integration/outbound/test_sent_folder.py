@@ -14,7 +14,7 @@ from sqlalchemy import update
 from sqlmodel import col
 from structlog.testing import capture_logs
 
-from support_agent.config.settings import ImapSettings, Security
+from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.outbound.sent_folder import BREAK, SentFolder
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind

@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 from pydantic import SecretStr
 
-from support_agent.config.settings import ImapSettings, Security
+from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError, TransientError
 from support_agent.mail.message import parse

@@ -12,8 +12,9 @@ from typing import cast
 
 import pytest
 
+from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import ImapSettings, Security, Settings
+from support_agent.config.settings import Settings
 from support_agent.engine.engine import Engine
 from support_agent.errors import TransientError
 from support_agent.mail.message import parse

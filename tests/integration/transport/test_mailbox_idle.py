@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from support_agent.config.settings import ImapSettings, Security
+from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport import imap
 from support_agent.transport.mailbox import Mailbox

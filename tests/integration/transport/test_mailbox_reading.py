@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.config.settings import ImapSettings, Security
+from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.mail.message import parse
 from support_agent.transport import reading
 from support_agent.transport.mailbox import Fetched, Mailbox

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 from pydantic import SecretStr
 
-from support_agent.config.settings import Security, SmtpSettings
+from support_agent.config.mail_servers import Security, SmtpSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.outbox import Delivery, SmtpTransport
 from tests.servers.certificates import Certificates

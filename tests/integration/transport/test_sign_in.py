@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.config.settings import ImapSettings, Security
+from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource

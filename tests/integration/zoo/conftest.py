@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from support_agent.config.agent import AgentSettings
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import AgentSettings, CompanySettings
+from support_agent.config.settings import CompanySettings
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.store.store import Store
 from tests.fakes_journey import DESK, Clock, company_store, open_office

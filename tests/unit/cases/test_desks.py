@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from support_agent.cases.desks import Subject, desk_for, is_covered, language_in
-from support_agent.config.desk import DeskRoute
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskRoute, DeskSettings
 from support_agent.mail.message import parse
 from tests.fakes_journey import DESK, write
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from support_agent.cases.handling import Handling, Order
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.errors import ConfigError
 from support_agent.ops.explain import timeline
 from support_agent.store.records import CaseId, CaseState, MailId, OutboxStatus

@@ -10,8 +10,8 @@ import pytest
 from support_agent.cases.pause import MAX_REASON_CHARACTERS, end_pause, read_pause, write_pause
 from support_agent.cli import main as cli
 from support_agent.cli.options import USAGE
+from support_agent.config.agent import AgentSettings
 from support_agent.config.loading import load
-from support_agent.config.settings import AgentSettings
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from support_agent.config.settings import AgentSettings, DeskSettings
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.mail.message import Message, parse
 
 EMAILS = Path(__file__).parents[2] / "emails"

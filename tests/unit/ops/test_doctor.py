@@ -11,8 +11,9 @@ from pydantic import SecretStr
 
 from support_agent.app import real_probes
 from support_agent.config.embedding import EmbeddingModel
+from support_agent.config.mail_servers import SentCopies
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import SentCopies, Settings
+from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from support_agent.cli import main as cli
 from support_agent.cli import printing
-from support_agent.config.settings import AgentSettings, ImapSettings, Settings
+from support_agent.config.agent import AgentSettings
+from support_agent.config.mail_servers import ImapSettings
+from support_agent.config.settings import Settings
 from support_agent.mail.machines.screening import Verdict
 from support_agent.ops import inspection
 from support_agent.ops.inspection import Inspection, inspect_file

@@ -12,8 +12,10 @@ from support_agent.answer.templates import Templates
 from support_agent.cases.decision import Decision
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.route import Route, RoutedMail
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import AgentSettings, CompanySettings, DeskSettings, Settings
+from support_agent.config.settings import CompanySettings, Settings
 from support_agent.errors import (
     ConfigError,
     GateRefused,

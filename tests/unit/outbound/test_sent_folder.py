@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from support_agent.config.settings import ImapSettings, SentCopies
+from support_agent.config.mail_servers import ImapSettings, SentCopies
 from support_agent.errors import TransientError
 from support_agent.outbound.sent_folder import BREAK, MAX_FAILURES, SentFolder
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.errors import PermanentError
 from support_agent.mail.message import Attachment, attached_bytes, parse
 from support_agent.outbound.staff_files import TYPES, StaffFile, clean_name, enclosed, files_of, why_refused

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.config.settings import ImapSettings
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.mailbox_watcher import Watch
 from tests.fakes_journey import NOON, Clock, Office

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.config.settings import OAuthSettings
+from support_agent.config.mail_servers import OAuthSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.oauth import TokenSource, write_secret, xoauth2
 from tests.servers.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint, token_endpoint

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support_agent.config.settings import ImapSettings
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.errors import TransientError
 from support_agent.mail.message import parse
 from support_agent.transport.imap import Refused, mapped

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from support_agent.config.settings import ImapSettings, Security, SmtpSettings
+from support_agent.config.mail_servers import ImapSettings, Security, SmtpSettings
 from support_agent.errors import ConfigError
 from support_agent.transport.tls import client_context
 

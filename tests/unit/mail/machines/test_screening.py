@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from support_agent.config.settings import AgentSettings
+from support_agent.config.agent import AgentSettings
 from support_agent.mail import keys
 from support_agent.mail.machines.machine_headers import REPORT_PARTS, SERVICE_FIELDS, VENDOR_FIELDS
 from support_agent.mail.machines.screening import RULES, Screening, Verdict, screen, why_machine

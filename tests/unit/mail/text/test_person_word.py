@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.config.settings import DeskSettings
+from support_agent.config.desk import DeskSettings
 from support_agent.mail.text.person_word import asks_for_person
 
 WORDS = DeskSettings().person_words

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from support_agent.config.settings import AgentSettings, DeskSettings, Settings
+from support_agent.config.agent import AgentSettings
+from support_agent.config.desk import DeskSettings
+from support_agent.config.settings import Settings
 from support_agent.ops.backtest.pairing import Pair, own_addresses, pairs_of
 from tests.unit.ops.backtest.made import ANNA, OWN, past_mail, raw
 

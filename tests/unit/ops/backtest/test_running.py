@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from support_agent.app import dry_run_of
+from support_agent.config.agent import AgentSettings
 from support_agent.config.backtest import PROVEN_BY_MAIL
-from support_agent.config.settings import AgentSettings, Settings
+from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backtest.contradictions import Numbered
 from support_agent.ops.backtest.journal import Journal
