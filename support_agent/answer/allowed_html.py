@@ -8,6 +8,7 @@ tests/unit/answer/test_allowed_html.py.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from itertools import accumulate
@@ -50,11 +51,8 @@ def check_places(spans: tuple[Span, ...]) -> None:
         raise _refused(spans, stray.start(), near, "the markup is not plain tags with double-quoted attributes")
     starts = list(accumulate((len(span.text) for span in spans), initial=0))
     for tag in tags:
-        inside = [
-            span.source
-            for span, start in zip(spans, starts, strict=False)
-            if tag.start() < start < tag.end() and not isinstance(span.source, TemplateSource)
-        ]
+        first, end = bisect_right(starts, tag.start()), bisect_left(starts, tag.end())
+        inside = [span.source for span in spans[first:end] if not isinstance(span.source, TemplateSource)]
         if inside and (why := _misplaced(tag.group(), inside)):
             raise _refused(spans, tag.start(), tag.group(), why)
     reader = _Reader(spans)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from datetime import date, time
 from decimal import Decimal
 from functools import lru_cache
@@ -73,12 +74,16 @@ def table_lines(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], str
     return tuple(COLUMN_GAP.join(row).rstrip() for row in padded), rule
 
 
-def is_unsafe(character: str) -> bool:
-    """Whether no value may contain the character.
+def unsafe_in(text: str) -> Iterator[str]:
+    """The characters of a text that no value may contain.
 
     These are control, format (the bidi controls too), line separator, surrogate and private-use characters.
     """
-    return unicodedata.category(character) in UNSAFE_CATEGORIES and character not in JOINERS
+    if text.isprintable():  # most texts are, and then no character is unsafe
+        return
+    for character in text:
+        if unicodedata.category(character) in UNSAFE_CATEGORIES and character not in JOINERS:
+            yield character
 
 
 def bare_subject(subject: str) -> str:
@@ -181,4 +186,5 @@ def _width(text: str) -> int:
 
 
 def _without_unsafe(text: str) -> str:
-    return "".join(character for character in text if not is_unsafe(character))
+    unsafe = set(unsafe_in(text))
+    return "".join(character for character in text if character not in unsafe) if unsafe else text

@@ -18,7 +18,7 @@ from support_agent.answer.allowed_html import check_places
 from support_agent.answer.digest import Digest
 from support_agent.answer.expected_text import Expected, expected
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.formatting import is_unsafe
+from support_agent.answer.formatting import unsafe_in
 from support_agent.answer.literals import stands_at
 from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.order import check_order
@@ -101,7 +101,7 @@ def _values(rendered: Rendered) -> Iterator[Span]:
 
 
 def _check_span(surface: Surface, span: Span, made_from: MadeFrom, templates: Templates, must: Expected) -> None:
-    if bad := next((character for character in span.text if is_unsafe(character) and character not in "\n\t"), None):
+    if bad := next((character for character in unsafe_in(span.text) if character not in "\n\t"), None):
         raise GateRefused(f"it holds the character U+{ord(bad):04X}", code="character")
     source = span.source
     if isinstance(source, TemplateSource):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from support_agent.answer.formatting import is_unsafe
+from support_agent.answer.formatting import unsafe_in
 from support_agent.company.values import Customer
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import FALLBACK_LOCALE, language_of, lookup
@@ -90,8 +90,8 @@ class Templates(Frozen):
         normal = {name: LINE_END.sub("\n", text).rstrip("\n") + "\n" for name, text in sorted(files.items())}
         for name, text in normal.items():
             for line, content in enumerate(text.split("\n"), start=1):
-                for character in content:
-                    if is_unsafe(character) and character != "\t":
+                for character in unsafe_in(content):
+                    if character != "\t":
                         raise TemplatesUnusable(f"U+{ord(character):04X} cannot be seen", "remove it", name, line)
         return cls(files=tuple(TemplateFile(name=name, text=text) for name, text in normal.items()))
 

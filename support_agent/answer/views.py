@@ -8,6 +8,7 @@ the names of the shapes: `grammar` refuses others. Checked by tests/unit/answer/
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NoReturn
 
 from support_agent.answer.acknowledgement import Acknowledgement
@@ -61,7 +62,12 @@ class NoticeView:
 
 def attribute_names() -> frozenset[str]:
     """Every name that may follow a dot in a template."""
-    shapes = (COUNTS, PACKET, DIGEST, *(kind.shape for kind in KINDS.values()))
+    return _attribute_names(tuple(KINDS))
+
+
+@cache
+def _attribute_names(kinds: tuple[str, ...]) -> frozenset[str]:
+    shapes = (COUNTS, PACKET, DIGEST, *(KINDS[kind].shape for kind in kinds))
     own = {"kind", "items", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
     return frozenset(own).union(*(shape.names() for shape in shapes))
 
