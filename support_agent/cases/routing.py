@@ -68,8 +68,12 @@ class CaseRouting:
         sender = self.senders.of(mail)
         return RoutedMail.on(mail, sender, self.route(mail, sender))
 
-    def route(self, mail: ReceivedMail, sender: Sender) -> Route:
-        """The mail's case, and what may be sent automatically."""
+    def route(self, mail: ReceivedMail, sender: Sender, asks_for_news: Callable[[], bool] = lambda: False) -> Route:
+        """The mail's case, and what may be sent automatically.
+
+        Args:
+            asks_for_news: Whether the mail only asks how far its matter is; called for a mail outside any thread.
+        """
         recorded = self.store.mails.get(mail.id)
         # A possible copy may already have been passed on, so it is not passed on again.
         is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
@@ -83,7 +87,7 @@ class CaseRouting:
                 is_staff_reply=True,
                 customer_mail_id=self.threads.customer_mail_of(packet),
             )
-        case = self._case(recorded, mail, sender)
+        case = self._case(recorded, mail, sender, asks_for_news)
         if is_reply and given_in(mail.message) is not None:
             code, why = EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
             return Route(case_id=case.id, may_answer=False, may_acknowledge=False, reason=code, why=why)
@@ -120,11 +124,19 @@ class CaseRouting:
         answers = [answer.at for answer in answers_of_people(self.store, rows) if answer.is_whole]
         return bool(packets) and (not answers or answers[-1] < packets[-1])
 
-    def _case(self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender) -> CaseRecord:
-        """The case recorded for the mail; else the thread's case, if the sender is a participant; else a new one."""
+    def _case(
+        self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender, asks_for_news: Callable[[], bool]
+    ) -> CaseRecord:
+        """The case recorded for the mail; else the thread's case, if the sender is a participant; else a new one.
+
+        A proven customer's mail outside any thread that only asks for news goes to the one case that a person has.
+        """
         if recorded is not None and recorded.case_id is not None:  # later mails of the thread do not change it
             return self.store.cases.join(mail.id, recorded.case_id)
         case = self.threads.case_of(mail.message, sender)
+        if case is None and sender.level >= PROVEN and not self.threads.is_staff(sender):
+            waiting = self.store.cases.with_person(sender.address)
+            case = waiting[0] if len(waiting) == 1 and asks_for_news() else None
         participants = self.threads.participants(mail.message, sender, case)
         if case is not None:
             return self.store.cases.join(mail.id, case.id, participants)

@@ -78,6 +78,16 @@ class Cases:
                 found |= {case_id: None for key in keys for case_id in owners.get(key, ())}
             return tuple(_existing(session, case_id) for case_id in found)
 
+    def with_person(self, address: str) -> tuple[CaseRecord, ...]:
+        """The cases of a customer's address that a person has, the oldest first."""
+        query = (
+            select(col(CaseRow.id))
+            .where(col(CaseRow.customer_address) == address, col(CaseRow.state) == CaseState.WITH_PERSON)
+            .order_by(col(CaseRow.opened_at), col(CaseRow.id))
+        )
+        with self.database.read() as session:
+            return tuple(_existing(session, CaseId(found)) for found in session.exec(query))
+
     def escalate(self, case_id: CaseId) -> None:
         """Close a case to automation; only a person gives it back."""
         statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)

@@ -24,7 +24,7 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
-from support_agent.cases.route import ReceivedMail, Route, RoutedMail
+from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_of
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
@@ -150,7 +150,7 @@ class Stages:
         A reply of a proven sender, by which nothing else than the closing rule stops, is asked what it means.
         """
         self.routing.lift_suppression(mail.id, sender)
-        route = self.routing.route(mail, sender)
+        route = self.routing.route(mail, sender, lambda: self._asks_for_news(mail))
         if route.is_staff_reply:
             return route
         return self.routing.continued(mail, sender, route, self._intention(mail, sender, route))
@@ -314,12 +314,16 @@ class Stages:
         """What a reply of a proven sender means; None for first mails, and where a rule decides on the mail."""
         recorded = self.store.mails.get(mail.id)
         is_open = recorded is not None and recorded.screening_rule in (None, CLOSING_RULE)
-        is_reply = bool(mail.message.in_reply_to or mail.message.references)
-        if not (is_open and is_reply and sender.level >= PROVEN):
+        is_follow_up = bool(mail.message.in_reply_to or mail.message.references) or route.case_id != case_id_of(mail.id)
+        if not (is_open and is_follow_up and sender.level >= PROVEN):
             return None
         return self.decider().intended(
             mail.message, lambda: thread_before(mail.id, route.case_id, self.store, self.settings)
         )
+
+    def _asks_for_news(self, mail: ReceivedMail) -> bool:
+        intention = self.decider().intended(mail.message, lambda: None)
+        return intention is not None and intention.intent is Intent.ANY_NEWS
 
     def _close(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Close the case and file the mail: nothing is sent.

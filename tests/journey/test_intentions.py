@@ -8,6 +8,7 @@ import pytest
 
 from support_agent.cases.intention_vote import COURTESY, IntentionVote
 from support_agent.cases.intentions import Intent
+from support_agent.cases.route import case_id_of
 from support_agent.cli.case_printing import timeline as printed
 from support_agent.config.intentions import IntentionSettings
 from support_agent.core.modes import Mode
@@ -183,6 +184,27 @@ def test_the_desk_hears_that_what_it_has_not_answered_yet_is_over(office: Office
     assert state(desk, first) is CaseState.CLOSED
     if is_told:
         assert reason_told(desk, mail_id)[0] == one(desk, mail_id).reason_code
+
+
+def test_any_news_in_a_fresh_mail_finds_the_one_case_that_a_person_has(desk: Office) -> None:
+    """Many write anew instead of replying; the desk is reminded in the case itself."""
+    first, _, _ = with_person(desk)
+    mail_id, _ = desk.handle(write(ANY_NEWS, subject="Re: My card", number=7))
+    assert one(desk, mail_id).case_id == one(desk, first).case_id
+    assert reason_told(desk, mail_id)[0] == "any_news"
+
+
+@pytest.mark.parametrize("why", ["another sender", "not proven", "two cases", "a question", "nobody has one"])
+def test_any_news_in_a_fresh_mail_opens_a_case_where_it_may_not_be_joined(desk: Office, why: str) -> None:
+    """What is doubtful is a case of its own: a person reads both."""
+    if why != "nobody has one":
+        with_person(desk)
+    if why == "two cases":
+        desk.handle(write(HUMAN, subject="My bill", number=6))
+    more = {"another sender": {"sender": JAMES}, "not proven": {"proof": "spf"}}.get(why, {})
+    text = REFUND if why == "a question" else ANY_NEWS
+    mail_id, _ = desk.handle(write(text, subject="Re: My card", number=7, **more))
+    assert one(desk, mail_id).case_id == case_id_of(mail_id)
 
 
 @pytest.mark.parametrize(("text", "code"), [(NOT_HELPED, "not_helped"), (ANY_NEWS, "any_news")])

@@ -82,6 +82,16 @@ def test_a_thread_is_found_by_what_was_received_and_by_what_was_sent(store: Stor
     assert ids(store, ["<unknown@example.net>"]) == ids(store, []) == []
 
 
+def test_the_cases_of_an_address_that_a_person_has(store: Store) -> None:
+    """The oldest first; open and closed ones, and those of others, are not among them."""
+    for number, (name, customer) in enumerate((("b", ANNA), ("a", ANNA), ("c", ANNA), ("d", "bob@example.net"))):
+        opened = case(CaseId(name), NOON + number * MINUTE).model_copy(update={"customer_address": customer})
+        store.cases.open(opened, record(store, number + 1))
+        if name != "c":
+            store.cases.escalate(CaseId(name))
+    assert [found.id for found in store.cases.with_person(ANNA)] == ["b", "a"]
+
+
 def test_a_mail_without_a_case_makes_no_thread(store: Store) -> None:
     """Rule: a filed mail has no case to continue."""
     record(store, 1)
