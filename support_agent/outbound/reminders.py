@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -19,6 +19,7 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.hours import Hours
 from support_agent.cases.routing import CaseRouting
 from support_agent.config.settings import Settings
+from support_agent.core.rounds import Rounds
 from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
@@ -31,7 +32,6 @@ log = structlog.get_logger(__name__)
 BREAK = timedelta(minutes=5)
 """Pause between two rounds."""
 HOUR = timedelta(hours=1)
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Reminders:
     queue: OutboundQueue
     outbox_sender: OutboxSender
     now: Callable[[], datetime]
-    _not_before: datetime = field(default=NEVER, init=False)
+    _rounds: Rounds = field(default_factory=lambda: Rounds(BREAK), init=False)
 
     def look_after(self) -> int:
         """Remind people of each case that is due; return how many.
@@ -53,9 +53,9 @@ class Reminders:
         Nobody is reminded while the agent is paused, and half of the hourly limit is left to other mail.
         """
         reminders, now = self.settings.reminders, self.now()
-        if not reminders.after_h or now < self._not_before or self.breaker.deciding():
+        if not reminders.after_h or not self._rounds.is_due(now) or self.breaker.deciding():
             return 0
-        self._not_before = now + BREAK
+        self._rounds.begin(now)
         room = self.breaker.rates.room(now) - self.settings.agent.max_mails_per_hour // 2
         number, since = 0, now - timedelta(days=reminders.until_days)
         for case in filter(self._is_due, self.store.waits.cases(since)):

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import structlog
 
 from support_agent.config.mail_servers import ImapSettings, SentCopies
+from support_agent.core.rounds import Rounds
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
@@ -29,7 +30,6 @@ BREAK = timedelta(minutes=10)
 """Pause before the next round after a missing mail or a failure."""
 MAX_FAILURES = 3
 """Failed mails after which a round ends; the rest waits for the next round."""
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Folders(Protocol):
@@ -53,7 +53,7 @@ class SentFolder:
     imap: ImapSettings
     open_mailbox: Callable[[], AbstractContextManager[Folders]]
     now: Callable[[], datetime]
-    _not_before: datetime = field(default=NEVER, init=False)
+    _rounds: Rounds = field(default_factory=lambda: Rounds(BREAK), init=False)
     _failures: dict[OutboxId, int] = field(default_factory=dict, init=False)
     """How often each mail failed; mails with fewer failures go first, so that a few bad mails do not block the rest."""
 
@@ -61,10 +61,9 @@ class SentFolder:
         """File missing copies, or search for uncertain mails; failures are tried again in a later round."""
         now = self.now()
         mails = self._mails(now)
-        # The upper bound keeps a clock that is set back from making the break longer.
-        if not mails or timedelta(0) < self._not_before - now <= BREAK:
+        if not mails or not self._rounds.is_due(now):
             return
-        self._not_before = now + BREAK
+        self._rounds.begin(now)
         try:
             with self.open_mailbox() as mailbox:
                 folder = self.imap.sent_folder or mailbox.special_folder(SENT_USE)
@@ -76,7 +75,7 @@ class SentFolder:
             log.warning("sent_folder_failed", code=error.code, error=str(error))
             return
         if is_done:
-            self._not_before = NEVER
+            self._rounds.skip_pause()
 
     def _mails(self, now: datetime) -> tuple[OutboxRecord, ...]:
         """The mails to work on, those with failures last; tries end `imap.sent_search_days` after the mail."""

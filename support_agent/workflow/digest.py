@@ -19,6 +19,7 @@ from support_agent.cases.breaker import Breaker
 from support_agent.company.company import Company
 from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
+from support_agent.core.rounds import Rounds
 from support_agent.desk.coverage import Coverage, Share, coverage_of
 from support_agent.engine.steps import known_error
 from support_agent.errors import TransientError
@@ -40,7 +41,6 @@ LONGEST_WAIT = 365 * DAY
 AGES_DAYS: tuple[tuple[int, int | None], ...] = ((0, 1), (1, 3), (3, 7), (7, 30), (30, None))
 """From how many days on, and below how many, cases are counted together."""
 MOST_TOPICS = 10
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass
@@ -54,7 +54,7 @@ class WeeklyDigest:
     queue: OutboundQueue
     outbox_sender: OutboxSender
     now: Callable[[], datetime]
-    _not_before: datetime = field(default=NEVER, init=False)
+    _rounds: Rounds = field(default_factory=lambda: Rounds(BREAK), init=False)
 
     def look_after(self) -> bool:
         """Send the digest of the last week that has ended, unless it was made already; return whether it was now.
@@ -62,9 +62,9 @@ class WeeklyDigest:
         Nothing is sent while the agent is paused, nor where no mail has arrived for weeks.
         """
         now = self.now()
-        if not self.settings.digest.address or now < self._not_before or self.breaker.deciding():
+        if not self.settings.digest.address or not self._rounds.is_due(now) or self.breaker.deciding():
             return False
-        self._not_before = now + BREAK
+        self._rounds.begin(now)
         until = self.last_end(now)
         if any(digest.created_at >= until for digest in self.store.outbox.find(kind=OutgoingKind.DIGEST)):
             return False

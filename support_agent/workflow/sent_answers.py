@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import structlog
 
 from support_agent.config.settings import Settings
+from support_agent.core.rounds import Rounds
 from support_agent.errors import SupportAgentError
 from support_agent.mail.keys import ORIGIN_HEADER, is_own_message_id
 from support_agent.mail.machines.machine_headers import REPORT_PARTS, auto_submitted, vendor_fields
@@ -32,7 +33,6 @@ BREAK = timedelta(minutes=2)
 """Pause between two rounds."""
 MOST = 100
 """Answers that are looked for in a round, the newest first; the next round goes on with older ones."""
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 Place = tuple[datetime, OutboxId]
@@ -62,7 +62,7 @@ class SentAnswers:
     labelling: Labelling
     open_mailbox: Callable[[], AbstractContextManager[SentMails]]
     now: Callable[[], datetime]
-    _not_before: datetime = field(default=NEVER, init=False)
+    _rounds: Rounds = field(default_factory=lambda: Rounds(BREAK), init=False)
     _last: Place | None = field(default=None, init=False)
     """The answer that was looked for last."""
 
@@ -70,9 +70,9 @@ class SentAnswers:
         """Look for answers that wait, and withdraw those whose mail a person has answered."""
         now = self.now()
         waiting = self._next(self.store.outbox.find(status=OutboxStatus.PROPOSED))
-        if not waiting or now < self._not_before:
+        if not waiting or not self._rounds.is_due(now):
             return
-        self._not_before = now + BREAK
+        self._rounds.begin(now)
         try:
             with self.open_mailbox() as mailbox:
                 folder = self.settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
