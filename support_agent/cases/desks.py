@@ -6,15 +6,13 @@ rule. Checked by tests/unit/cases/test_desks.py and tests/journey/test_desk_rout
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from support_agent.company.languages import likely_languages
 from support_agent.config.desk import DeskRoute, DeskSettings
 from support_agent.core.locales import language_of
 from support_agent.mail.message import Message
-from support_agent.planner.choice import Vote, likeliest_topic
-from support_agent.planner.plan import Call
 
 DEFAULT = "desk.address"
 
@@ -27,9 +25,12 @@ class Desk(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What rules look at; `language` is found only if a rule names one, "" where none is recognised."""
+    """What rules look at; topics and language are looked for only if a rule names any.
 
-    topics: Sequence[str]
+    The language is "" where none is recognised.
+    """
+
+    topics: Callable[[], Sequence[str]]
     level: int
     reason: str
     language: Callable[[], str]
@@ -41,21 +42,6 @@ def desk_for(settings: DeskSettings, subject: Subject) -> Desk:
         if (found := _fit(route, subject)) is not None:
             return Desk(route.address, f"rule {number} of desk.routes{': ' if found else ''}{', '.join(found)}")
     return Desk(settings.address, f"{DEFAULT}, as no rule of desk.routes fits" if settings.routes else DEFAULT)
-
-
-def topics_of(calls: Sequence[Call], *, is_answered: bool) -> tuple[str, ...]:
-    """The topics that the questions for a person were most likely about.
-
-    Args:
-        is_answered: The other questions of the mail are answered.
-    """
-    left = {call.question for call in calls if not is_answered or call.tool == "escalate"}
-    return likeliest_topics(call.considered for call in calls if call.question in left)
-
-
-def likeliest_topics(choices: Iterable[Sequence[Vote]]) -> tuple[str, ...]:
-    """The likeliest topic of each choice, each once."""
-    return tuple(dict.fromkeys(filter(None, map(likeliest_topic, choices))))
 
 
 def language_in(message: Message, locale: str | None) -> str:
@@ -86,7 +72,7 @@ def _fit(route: DeskRoute, subject: Subject) -> list[str] | None:
 
 def _found(route: DeskRoute, subject: Subject) -> Iterator[str | None]:
     if route.topics:
-        fits = (topic for topic in subject.topics if any(is_covered(topic, by) for by in route.topics))
+        fits = (topic for topic in subject.topics() if any(is_covered(topic, by) for by in route.topics))
         topic = next(fits, None)
         yield f"topic {topic}" if topic else None
     if route.levels:

@@ -13,18 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from support_agent.cases.people import answers_of_people
+from support_agent.cases.topics import recorded_topics
 from support_agent.core.frozen import Frozen
-from support_agent.planner.choice import Vote, likeliest_topic
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord, ToolCallRecord
+from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord
 from support_agent.store.store import Store
 
 SURE_GROWTH = 2.0
 """Standard deviations by which a topic's mails must differ between the two halves."""
-_VOTES = TypeAdapter(tuple[Vote, ...])
 
 
 class Share(Frozen):
@@ -82,7 +81,7 @@ def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
     by_status = Counter(mail.status for mail in mails)
     answered = [mail for mail in mails if mail.status is MailStatus.ANSWERED]
     escalated = (MailStatus.ESCALATED, MailStatus.QUARANTINED)
-    topics = {mail.id: _topics(plans[mail.id].calls) for mail in mails if mail.id in plans}
+    topics = {mail.id: recorded_topics(plans[mail.id].calls) for mail in mails if mail.id in plans}
     return Coverage(
         since=since,
         weeks=weeks,
@@ -113,17 +112,7 @@ def _plan(store: Store, mail: MailRecord) -> PlanRecord | None:
 def _sent(plan: PlanRecord | None) -> tuple[str, ...]:
     """The topics that were sent."""
     calls = () if plan is None else plan.calls
-    found = (_likeliest(call) for call in calls if call.tool in TOPIC_KINDS and call.status == "done")
-    return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _topics(calls: Sequence[ToolCallRecord]) -> tuple[str, ...]:
-    """The topics that the questions of a mail were most likely about, sent or not."""
-    return tuple(dict.fromkeys(filter(None, map(_likeliest, calls))))
-
-
-def _likeliest(call: ToolCallRecord) -> str | None:
-    return likeliest_topic(_VOTES.validate_python(call.votes or ()))
+    return recorded_topics(call for call in calls if call.tool in TOPIC_KINDS and call.status == "done")
 
 
 def _shares(names: Iterable[str]) -> tuple[Share, ...]:

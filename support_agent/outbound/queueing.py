@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.digest import Digest
@@ -22,11 +22,12 @@ from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
-from support_agent.cases.desks import Subject, desk_for, language_in, likeliest_topics, topics_of
+from support_agent.cases.desks import Subject, desk_for, language_in
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.hours import Hours
 from support_agent.cases.intentions import Intent
 from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
+from support_agent.cases.topics import recorded_topics, topics_for_person
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -47,7 +48,6 @@ from support_agent.outbound.rendered_mail import (
 )
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
-from support_agent.planner.choice import Vote
 from support_agent.store.records import (
     CaseId,
     MailId,
@@ -61,7 +61,6 @@ from support_agent.tools.ending import Reason
 
 log = structlog.get_logger(__name__)
 
-VOTES = TypeAdapter(tuple[Vote, ...])
 TOLD_FROM_THE_START = (Intent.NOT_HELPED, Intent.ANY_NEWS, EscalationReason.REMINDER)
 """Reasons for which a person needs the case from its first mail on."""
 
@@ -132,8 +131,8 @@ class OutboundQueue:
             to: Who gets it; "": who gets the case's packets.
         """
         earlier = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.REMINDER)
-        number = 1 + max((reminder.number for reminder in earlier), default=0)
-        return self.store.outbox.queue(self._packet(mail, decision, OutgoingKind.REMINDER, number=number, to=to))[0]
+        packet = self._packet(mail, decision, OutgoingKind.REMINDER, number=_next_number(earlier), to=to)
+        return self.store.outbox.queue(packet)[0]
 
     def digest(self, digest: Digest, carrier: MailId, to: str) -> OutboxRecord:
         """Queue the weekly digest with the company's templates; if those cannot make it, with the packaged templates.
@@ -141,22 +140,17 @@ class OutboundQueue:
         Args:
             carrier: The mail that it is stored with; nothing of it is in the digest.
         """
-        parent = ReceivedMail.of(carrier, self.store.mails.raw(carrier))
-        agent, templates = self.settings.agent, self.templates
-        try:
-            rendered = digest_mail(digest, templates)
-        except GateRefused as refused:
-            log.warning("digest_refused", code=refused.code)
-            templates = Templates.load(packaged("templates"))
-            rendered = digest_mail(digest, templates)
-        self.store.versions.save_templates(templates.version, templates.as_files())
+        parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
+        rendered, templates = self._for_staff(
+            lambda templates: digest_mail(digest, templates),
+            lambda refused: log.warning("digest_refused", code=refused.code),
+        )
         headers = rendered.headers(agent, "", carrier, to, self.now(), parent.message, carrier, is_threaded=False)
         raw = rendered.compose(headers, parent.message, b"")
         return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw))[0]
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
-        number = 1 + max((notice.number for notice in earlier), default=0)
-        return self._packet(mail, decision, OutgoingKind.FAILURE, number=number)
+        return self._packet(mail, decision, OutgoingKind.FAILURE, number=_next_number(earlier))
 
     def check(self, final: FinalAnswer) -> None:
         """Render an answer and pass it through the gate, and queue nothing.
@@ -194,21 +188,33 @@ class OutboundQueue:
         number: int = 1,
         to: str = "",
     ) -> OutgoingMail:
-        """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
+        """Make a packet."""
         needs_story = decision.plan.reason in TOLD_FROM_THE_START
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         parent_id = mail.route.customer_mail_id or mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
         scope = CommandScope(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
         packet = packet_of(mail, decision, answered, self.settings, scope, proposed or self._proposed(parent_id), story)
-        templates = self.templates
-        try:
-            rendered = packet_mail(packet, templates, kind)
-        except GateRefused as refused:
-            log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
-            templates = Templates.load(packaged("templates"))
-            rendered = packet_mail(packet, templates, kind)
+        rendered, templates = self._for_staff(
+            lambda templates: packet_mail(packet, templates, kind),
+            lambda refused: log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code),
+        )
         return self._outgoing(mail, rendered, to or self._desk_of(mail, decision), templates=templates, number=number)
+
+    def _for_staff(
+        self, make: Callable[[Templates], RenderedMail], say: Callable[[GateRefused], None]
+    ) -> tuple[RenderedMail, Templates]:
+        """Make a mail for staff with the company's templates; if the gate refuses those, with the packaged templates.
+
+        Returns:
+            The mail, and the templates that made it.
+        """
+        try:
+            return make(self.templates), self.templates
+        except GateRefused as refused:
+            say(refused)
+            templates = Templates.load(packaged("templates"))
+            return make(templates), templates
 
     def _desk_of(self, mail: RoutedMail, decision: Decision) -> str:
         """Who gets the case's packets: the staff member who has the case, else its desk.
@@ -225,9 +231,9 @@ class OutboundQueue:
 
     def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
         """What the rules of `desk.routes` look at."""
-        topics = topics_of(decision.plan.calls, is_answered=decision.final is not None)
+        case_id, calls, is_answered = mail.route.case_id, decision.plan.calls, decision.final is not None
         return Subject(
-            topics=topics or self._planned_topics(mail.route.case_id),
+            topics=lambda: topics_for_person(calls, is_answered=is_answered) or self._planned_topics(case_id),
             level=mail.sender.level,
             reason=decision.plan.reason or Reason.NOT_COVERED,
             language=lambda: language_in(mail.message, self._locale(mail.sender)),
@@ -240,8 +246,7 @@ class OutboundQueue:
         except ValidationError:  # another version of the program wrote it
             return ()
         for entry in reversed(timeline.mails if timeline is not None else ()):
-            calls = entry.plan.calls if entry.plan is not None else ()
-            if topics := likeliest_topics(VOTES.validate_python(call.votes or ()) for call in calls):
+            if topics := recorded_topics(entry.plan.calls if entry.plan is not None else ()):
                 return topics
         return ()
 
@@ -299,7 +304,6 @@ class OutboundQueue:
             is_threaded: Whether it names the ids of the parent; by default only for a proven sender of `mail`.
         """
         templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
-        self.store.versions.save_templates(templates.version, templates.as_files())
         headers = rendered.headers(
             agent,
             mail.route.case_id,
@@ -324,8 +328,9 @@ class OutboundQueue:
         raw: bytes,
         number: int = 1,
     ) -> OutgoingMail:
-        """A mail for the outbox, with the data to rebuild it."""
+        """A mail for the outbox, with the data to rebuild it, which need its templates."""
         agent, verp = self.settings.agent, self.settings.smtp.verp
+        self.store.versions.save_templates(templates.version, templates.as_files())
         return OutgoingMail(
             mail_id=mail_id,
             case_id=case_id,
@@ -341,3 +346,8 @@ class OutboundQueue:
             raw=raw,
             created_at=headers.sent_at,
         )
+
+
+def _next_number(earlier: Sequence[OutboxRecord]) -> int:
+    """The number of the next mail of a kind that may be sent several times."""
+    return 1 + max((record.number for record in earlier), default=0)

@@ -22,7 +22,7 @@ def settings(*routes: Mapping[str, object]) -> DeskSettings:
 
 
 def subject(*topics: str, level: int = 3, reason: str = "not_covered", language: str = "en") -> Subject:
-    return Subject(topics, level, reason, lambda: language)
+    return Subject(lambda: topics, level, reason, lambda: language)
 
 
 def test_without_rules_the_desk_gets_it() -> None:
@@ -60,13 +60,24 @@ def test_the_first_rule_that_fits_decides() -> None:
     assert desk_for(settings(*routes), subject("document:2", language="de")).address == BERLIN
 
 
+def test_topics_are_looked_for_only_if_a_rule_names_any() -> None:
+    """Failure: each case's first packet read the whole case, also where there was no rule."""
+
+    def never() -> tuple[str, ...]:
+        raise AssertionError
+
+    asked = Subject(never, 3, "unsure", lambda: "de")
+    assert desk_for(settings(), asked).address == DESK
+    assert desk_for(settings({"address": BERLIN, "languages": ["de"]}), asked).address == BERLIN
+
+
 def test_a_language_is_looked_for_only_where_all_else_fits() -> None:
     """Failure: each packet loads the detector, for a rule on another topic."""
 
     def never() -> str:
         raise AssertionError
 
-    asked = Subject((), 3, "unsure", never)
+    asked = Subject(lambda: (), 3, "unsure", never)
     route = {"address": BERLIN, "topics": ["document:1"], "languages": ["de"]}
     assert desk_for(settings(route), asked).address == DESK
 
