@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Event
 from typing import TypeVar
 from unittest.mock import patch
 
+import pytest
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Failure
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.pipeline import handle
-from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
+from support_agent.store.outbox import Outbox
+from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, OutgoingMail, mail_id_of
 from support_agent.transport.mailbox import Fetched, Mailbox
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import Worker
@@ -258,3 +261,32 @@ def left_in_sending(office: Office, *raws: bytes) -> None:
     office.clock = Clock(NOON + timedelta(days=1))
     for row in office.store.outbox.find(status=OutboxStatus.READY):
         assert office.store.outbox.claim(row.id, office.clock())
+
+
+@dataclass
+class At:
+    """A clock that stands until it is set."""
+
+    instant: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.instant
+
+
+def work(office: Office) -> None:
+    """One life of the program with an empty mailbox."""
+    Shift(office, FakeMailbox([])).work()
+
+
+@contextmanager
+def dying_at_the_outbox(*, after: bool) -> Iterator[None]:
+    """The process dies before, or right after, a mail comes into the outbox."""
+    queue = Outbox.queue
+
+    def dying(outbox: Outbox, *mails: OutgoingMail) -> None:
+        if after:
+            queue(outbox, *mails)
+        raise KeyboardInterrupt
+
+    with patch.object(Outbox, "queue", dying), pytest.raises(KeyboardInterrupt):
+        yield

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from support_agent.config.loading import load
+from support_agent.config.settings import Settings
 from support_agent.core.findings import Finding
 from support_agent.demo import workspace
 from support_agent.ops.check import check_agent, check_file
@@ -33,6 +35,13 @@ def found(made: Path, *routes: str) -> list[Finding]:
     path.write_text(original.read_text("utf-8").replace("[autonomy]", f"{tables}[autonomy]", 1), "utf-8")
     settings, config = load(path), ConfigFile.read(path)
     return [*check_routes(settings, config), *check_named(settings, config)]
+
+
+def found_by(check: Callable[[Settings, ConfigFile], Iterable[Finding]], made: Path, sections: str) -> list[Finding]:
+    """The findings of one check, with these sections at the end of the configuration."""
+    original, path = made / "support-agent.toml", made / "with-sections.toml"
+    path.write_text(f"{original.read_text('utf-8')}{sections}", "utf-8")
+    return list(check(load(path), ConfigFile.read(path)))
 
 
 def line_of(made: Path, text: str) -> int:
@@ -118,9 +127,7 @@ def test_check_and_doctor_say_it(made: Path) -> None:
     ],
 )
 def test_lists_that_block_ones_own_people_or_each_other_are_found(made: Path, lists: str, what: str) -> None:
-    original, path = made / "support-agent.toml", made / "with-senders.toml"
-    path.write_text(f"{original.read_text('utf-8')}[senders]\n{lists}", "utf-8")
-    findings = list(check_senders(load(path), ConfigFile.read(path)))
+    findings = found_by(check_senders, made, f"[senders]\n{lists}")
     assert [what in finding.what for finding in findings] == [True] * bool(what)
     assert all(finding.line for finding in findings)
 
@@ -138,8 +145,6 @@ def test_lists_that_block_ones_own_people_or_each_other_are_found(made: Path, li
     ],
 )
 def test_reminders_that_nobody_gets_and_holidays_without_hours_are_found(made: Path, sections: str, what: str) -> None:
-    original, path = made / "support-agent.toml", made / "with-reminders.toml"
-    path.write_text(f"{original.read_text('utf-8')}{sections}", "utf-8")
-    findings = list(check_reminders(load(path), ConfigFile.read(path)))
+    findings = found_by(check_reminders, made, sections)
     assert [what in finding.what for finding in findings] == [True] * bool(what)
     assert all(finding.line for finding in findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,10 +16,9 @@ from support_agent.config.settings import Settings, StoreSettings
 from support_agent.desk.coverage import coverage_of
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import replay
-from support_agent.store.outbox import Outbox
-from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, OutgoingMail
+from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from tests.fakes_journey import ANNA, DESK, JAMES, Office, write
-from tests.fakes_worker import FakeMailbox, Shift
+from tests.fakes_worker import At, dying_at_the_outbox, work
 from tests.unit.seen import CANCEL, HUMAN, OFF_TOPIC, PACKET, REFUND, one, opened, reason_told, text_of
 
 LEAD = "lead@harborfile.example"
@@ -27,16 +26,6 @@ MONDAY = datetime(2026, 11, 23, 7, 0, tzinfo=UTC)
 """8:00 in Berlin."""
 HOUR = timedelta(hours=1)
 DAY = 24 * HOUR
-
-
-@dataclass
-class At:
-    """A clock that stands until it is set."""
-
-    instant: datetime
-
-    def __call__(self) -> datetime:
-        return self.instant
 
 
 @pytest.fixture
@@ -54,11 +43,6 @@ def with_digest(office: Office, **values: object) -> Office:
     digest = DigestSettings.model_validate(values)
     hours = HoursSettings(time_zone="Europe/Berlin")
     return replace(office, settings=office.settings.model_copy(update={"digest": digest, "hours": hours}))
-
-
-def work(office: Office) -> None:
-    """One life of the program."""
-    Shift(office, FakeMailbox([])).work()
 
 
 def digests(office: Office) -> list[OutboxRecord]:
@@ -150,23 +134,12 @@ def test_it_is_sent_once_a_week_and_late_if_it_was_missed(weekly: Office, clock:
 
 
 @pytest.mark.parametrize("dies_after", [False, True])
-def test_it_is_sent_once_though_the_process_dies(
-    weekly: Office, clock: At, monkeypatch: pytest.MonkeyPatch, dies_after: bool
-) -> None:
+def test_it_is_sent_once_though_the_process_dies(weekly: Office, clock: At, dies_after: bool) -> None:
     """Before, or right after, it comes into the outbox."""
-    queue = Outbox.queue
-
-    def dying(outbox: Outbox, *mails: OutgoingMail) -> None:
-        if dies_after:
-            queue(outbox, *mails)
-        raise KeyboardInterrupt
-
     weekly.handle(write(REFUND))
     clock.instant = MONDAY + HOUR
-    with monkeypatch.context() as patch:
-        patch.setattr(Outbox, "queue", dying)
-        with pytest.raises(KeyboardInterrupt):
-            weekly.stages.digest.look_after()
+    with dying_at_the_outbox(after=dies_after):
+        weekly.stages.digest.look_after()
     for _ in range(2):
         work(weekly)
     assert [to for to, _ in weekly.transport.given].count(LEAD) == 1
