@@ -1,7 +1,6 @@
 """What people did about a customer's mail: wrote, approved or chose an answer, or answered from their own program.
 
-Checked by tests/unit/desk/test_coverage.py,
-tests/unit/cases/test_handling.py and tests/journey/test_intentions.py.
+Checked by tests/unit/desk/test_coverage.py, tests/unit/cases/test_handling.py and tests/journey/test_intentions.py.
 """
 
 from __future__ import annotations

@@ -106,12 +106,9 @@ def not_allowed(sender: Sender, senders: SenderSettings) -> str:
         return ""
     if not entry_for(sender.address, senders.allow):
         return f"senders.allow does not list {sender.address or 'a mail without a single sender'}"
-    is_proven = sender.level >= PROVEN
-    return (
-        ""
-        if is_proven
-        else f"senders.allow lists {sender.address}, and the mail does not prove that it comes from there"
-    )
+    if sender.level < PROVEN:
+        return f"senders.allow lists {sender.address}, and the mail does not prove that it comes from there"
+    return ""
 
 
 def why_unwritable(address: str) -> str:

@@ -122,7 +122,7 @@ def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str, Any]) -> Settings:
-    """Make each `Path` of each section absolute, and the path of a SQLite `store.url`."""
+    """Make each path of each section absolute, and that of a SQLite `store.url`."""
 
     def folder(section: str, key: str) -> Path:
         return Path.cwd() if key in from_flags.get(section, {}) else base
@@ -130,15 +130,18 @@ def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str
     changed: dict[str, Frozen] = {}
     for section in Settings.model_fields:
         values: Frozen = getattr(settings, section)
-        update: dict[str, Any] = {
-            key: folder(section, key) / value.expanduser() for key, value in values if isinstance(value, Path)
-        }
-        if section == "brands":
-            update["files"] = {name: base / path.expanduser() for name, path in settings.brands.files.items()}
+        update: dict[str, Any] = {key: _absolute(value, folder(section, key)) for key, value in values}
         if section == "store":
             update["url"] = sqlite_url_in(folder(section, "url"), settings.store.url, name="store.url")
         changed[section] = values.model_copy(update=update)
     return settings.model_copy(update=changed)
+
+
+def _absolute(value: object, folder: Path) -> object:
+    """A setting with its paths absolute."""
+    if isinstance(value, Path):
+        return folder / value.expanduser()
+    return {key: _absolute(one, folder) for key, one in value.items()} if isinstance(value, Mapping) else value
 
 
 def _with_passwords(settings: Settings) -> Settings:

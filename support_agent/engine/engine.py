@@ -169,10 +169,9 @@ class Engine:
     @mapped_errors()
     def failed(self, brand: str = "") -> list[Failure]:
         """Mails whose journey failed, oldest first, until `delete_finished` removes them."""
-        found = [
-            (_brand_and_mail(one.workflow_id), one) for one in DBOS.list_workflows(status=FAILED, load_input=False)
-        ]
-        return [Failure(mail_id, _failure(status)) for (of, mail_id), status in found if of == brand]
+        failures = DBOS.list_workflows(status=FAILED, load_input=False)
+        named = ((*_brand_and_mail(status.workflow_id), status) for status in failures)
+        return [Failure(mail_id, _failure(status)) for owner, mail_id, status in named if owner == brand]
 
     @mapped_errors()
     def ended(self, mail_ids: Sequence[str], brand: str = "") -> dict[str, bool]:
@@ -304,13 +303,14 @@ class Engine:
         for workflow_id, status in lost.items():
             if now - self._lost_since[workflow_id] < LOST_AFTER_S:
                 continue
-            log.error("mail_lost_from_hand", mail_id=workflow_id)
+            brand, mail_id = _brand_and_mail(workflow_id)
+            log.error("mail_lost_from_hand", mail_id=mail_id, **_logged(brand))
             self._lost_since[workflow_id] = now
             try:
                 with mapped_errors():
                     self._take_over(DBOS, status)
             except TransientError as error:  # the disk is still full: the next call tries again
-                log.warning("mail_not_taken_up", mail_id=workflow_id, error=str(error))
+                log.warning("mail_not_taken_up", mail_id=mail_id, error=str(error), **_logged(brand))
 
     def _take_over(self, client: DBOSClient | type[DBOS], status: WorkflowStatus) -> None:
         """Queue a mail again that ran in another process, or in a thread that is gone.

@@ -29,9 +29,8 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import FALLBACK_LOCALE
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
-from support_agent.mail.addresses import normal_address
 from support_agent.ops.check_desk import check_named, check_reminders, check_routes, check_senders
-from support_agent.ops.config_file import ConfigFile, address_findings
+from support_agent.ops.config_file import ConfigFile, address_findings, is_own
 from support_agent.ops.template_checks import check_templates
 from support_agent.planner.calibration import calibration_findings
 from support_agent.tools.base import UNSURE_SECTION
@@ -110,9 +109,8 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
         *address_findings(config, "desk.address", [desk.address], "the people who get what cannot be answered"),
         *address_findings(config, "desk.staff", desk.staff, "the address of a person"),
     ]
-    own = {normal_address(address) for address in (agent.address, *agent.aliases)} - {None}
     for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
-        if own & {normal_address(address) for address in addresses}:
+        if any(is_own(address, agent) for address in addresses):
             what = f"{key} is the agent's own address, so mail for people comes back to the agent"
             findings.append(config.finding(key, what, "write an address that people read"))
     for check_people in (check_routes, check_senders, check_reminders):

@@ -21,7 +21,7 @@ from support_agent.errors import ConfigError
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.senders.lists import entry_for
 from support_agent.ops.autonomy_report import titles_of
-from support_agent.ops.config_file import ConfigFile, address_findings
+from support_agent.ops.config_file import ConfigFile, address_findings, is_own
 from support_agent.tools.ending import Reason
 
 ROUTES = "desk.routes"
@@ -32,7 +32,7 @@ def check_routes(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
     routes = settings.desk.routes
     for nth, route in enumerate(routes):
         yield from address_findings(config, f"{ROUTES}.address", [route.address], "the people who get these cases", nth)
-        if _is_own(route.address, settings):
+        if is_own(route.address, settings.agent):
             what = f"{_rule(nth)} names the agent's own address, so mail for people comes back to the agent"
             yield config.finding(f"{ROUTES}.address", what, "write an address that people read", nth=nth)
         if why := _why_never(routes, nth, settings.agent.answers_from_level):
@@ -78,7 +78,7 @@ def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]
     reminders, key = settings.reminders, "reminders.address"
     if reminders.address:
         yield from address_findings(config, key, [reminders.address], "the address of a person")
-        if _is_own(reminders.address, settings):
+        if is_own(reminders.address, settings.agent):
             what = f"{key} is the agent's own address, so reminders come back to the agent"
             yield config.finding(key, what, "write an address that people read")
         if not reminders.after_h:
@@ -90,7 +90,7 @@ def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]
             yield config.finding("reminders.address_from", what, todo, severity=Severity.WARNING)
     if address := settings.digest.address:
         yield from address_findings(config, "digest.address", [address], "the address of a person")
-        if _is_own(address, settings):
+        if is_own(address, settings.agent):
             what = "digest.address is the agent's own address, so the digest comes back to the agent"
             yield config.finding("digest.address", what, "write an address that people read")
     hours = settings.hours
@@ -102,11 +102,6 @@ def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]
 
 def _rule(nth: int) -> str:
     return f"rule {nth + 1} of {ROUTES}"
-
-
-def _is_own(address: str, settings: Settings) -> bool:
-    own = {normal_address(one) for one in (settings.agent.address, *settings.agent.aliases)} - {None}
-    return normal_address(address) in own
 
 
 def _why_never(routes: Sequence[DeskRoute], nth: int, answers_from_level: int) -> str:

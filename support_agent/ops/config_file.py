@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support_agent.config.agent import AgentSettings
 from support_agent.config.sources import ENVIRONMENT, Problem
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
@@ -69,6 +70,12 @@ def address_findings(
         elif plain is None or not plain.isascii():
             what = f"{key}: {address!r} is no plain address such as help@example.com"
             yield config.finding(key, what, f"write {meaning}", nth=nth)
+
+
+def is_own(address: str, agent: AgentSettings) -> bool:
+    """Whether mail to an address comes back to the agent."""
+    plain = normal_address(address)
+    return plain is not None and plain in map(normal_address, (agent.address, *agent.aliases))
 
 
 def _line_of_key(text: str, key: str) -> int | None:

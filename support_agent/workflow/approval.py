@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from support_agent.answer.final_answer import DocumentItem, FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
@@ -91,16 +93,17 @@ class Approval:
 
     def withdrawn(self, row: OutboxRecord) -> str:
         """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too."""
-        if answers_of_people(self.store, (row,)):
-            return ""
+        why = self._why_not_alone(row)
+        return why if why and not answers_of_people(self.store, (row,)) else ""
+
+    def _why_not_alone(self, row: OutboxRecord) -> str:
+        """Why an answer must not leave without a person's approval, or ""."""
         try:
             final = self._final(row)
         except PermanentError as error:
             return str(error)
         leaves = self.autonomy.of_answer(final)
-        if leaves.mode is not Mode.AUTO:
-            return leaves.why
-        return self._outdated(final)
+        return self._outdated(final) if leaves.mode is Mode.AUTO else leaves.why
 
     def _outdated(self, final: FinalAnswer) -> str:
         """The first part of an answer that the company's files no longer say, or ""."""
@@ -120,7 +123,12 @@ class Approval:
         rendered = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         if rendered is None:
             raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
-        return FinalAnswer.model_validate(rendered.payload)
+        try:
+            return FinalAnswer.model_validate(rendered.payload)
+        except ValidationError:
+            raise PermanentError(
+                f"another version of the program wrote the data of {row.id}", code="no_outbox"
+            ) from None
 
 
 def choose(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 
 import structlog
 
@@ -150,10 +151,11 @@ class Stages:
         A reply of a proven sender, by which nothing else than the closing rule stops, is asked what it means.
         """
         self.routing.lift_suppression(mail.id, sender)
-        route = self.routing.route(mail, sender, lambda: self._asks_for_news(mail))
+        alone = cache(lambda: self.decider().intended(mail.message, lambda: None))
+        route = self.routing.route(mail, sender, lambda: _asks_for_news(alone()))
         if route.is_staff_reply:
             return route
-        return self.routing.continued(mail, sender, route, self._intention(mail, sender, route))
+        return self.routing.continued(mail, sender, route, self._intention(mail, sender, route, alone))
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
         """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
@@ -310,20 +312,25 @@ class Stages:
         may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
         return may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
 
-    def _intention(self, mail: ReceivedMail, sender: Sender, route: Route) -> Intention | None:
-        """What a reply of a proven sender means; None for first mails, and where a rule decides on the mail."""
+    def _intention(
+        self, mail: ReceivedMail, sender: Sender, route: Route, alone: Callable[[], Intention | None]
+    ) -> Intention | None:
+        """What a reply of a proven sender means; None for first mails, and where a rule decides on the mail.
+
+        Args:
+            alone: Returns what the mail means outside any thread.
+        """
         recorded = self.store.mails.get(mail.id)
         is_open = recorded is not None and recorded.screening_rule in (None, CLOSING_RULE)
-        is_follow_up = bool(mail.message.in_reply_to or mail.message.references) or route.case_id != case_id_of(mail.id)
+        is_reply = bool(mail.message.in_reply_to or mail.message.references)
+        is_follow_up = is_reply or route.case_id != case_id_of(mail.id)
         if not (is_open and is_follow_up and sender.level >= PROVEN):
             return None
+        if not is_reply:  # it joined the case because it asks for news
+            return alone()
         return self.decider().intended(
             mail.message, lambda: thread_before(mail.id, route.case_id, self.store, self.settings)
         )
-
-    def _asks_for_news(self, mail: ReceivedMail) -> bool:
-        intention = self.decider().intended(mail.message, lambda: None)
-        return intention is not None and intention.intent is Intent.ANY_NEWS
 
     def _close(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Close the case and file the mail: nothing is sent.
@@ -376,3 +383,7 @@ class Stages:
         self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         self.file(mail, screening)
         return Outcome.FILED
+
+
+def _asks_for_news(intention: Intention | None) -> bool:
+    return intention is not None and intention.intent is Intent.ANY_NEWS

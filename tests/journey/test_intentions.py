@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
@@ -189,7 +190,9 @@ def test_the_desk_hears_that_what_it_has_not_answered_yet_is_over(office: Office
 def test_any_news_in_a_fresh_mail_finds_the_one_case_that_a_person_has(desk: Office) -> None:
     """Many write anew instead of replying; the desk is reminded in the case itself."""
     first, _, _ = with_person(desk)
-    mail_id, _ = desk.handle(write(ANY_NEWS, subject="Re: My card", number=7))
+    with patch.object(IntentionVote, "of", autospec=True, side_effect=IntentionVote.of) as read:
+        mail_id, _ = desk.handle(write(ANY_NEWS, subject="Re: My card", number=7))
+    assert read.call_count == 1
     assert one(desk, mail_id).case_id == one(desk, first).case_id
     assert reason_told(desk, mail_id)[0] == "any_news"
 
