@@ -15,14 +15,14 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import structlog
 
 from support_agent.answer.templates import Templates
-from support_agent.company.company import Company
+from support_agent.company.company import Company, stamp_of
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import require_mail_settings
 from support_agent.config.mail_servers import ImapSettings
@@ -274,6 +274,40 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
         worker.recover()
         with closing(transport):
             yield worker
+
+
+@contextmanager
+def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]]:
+    """Open what the desk's page works with, beside a running worker, which sends what people decide.
+
+    Yields:
+        The store, and what returns the stages with the company's files as they are now. They have no language model:
+        a document that a person chooses needs none.
+    Raises:
+        ConfigError: a file of the company or the database cannot be used.
+    """
+    from support_agent.ops.evals.opening import NoModel
+
+    @lru_cache(maxsize=1)
+    def stages_of(stamp: tuple[tuple[str, int, int], ...]) -> Stages:
+        company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
+        decider = cache(
+            lambda: open_decider(
+                settings,
+                stderr_progress(),
+                in_memory=True,
+                model=cast("LanguageModel", NoModel()),
+                company=company,
+                templates=templates,
+            )
+        )
+        transport = SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now)
+        stages = wire(settings, store, transport, company, templates, decider, utc_now)
+        stages.keep_company()
+        return stages
+
+    with open_store(settings) as store:
+        yield store, lambda: stages_of(stamp_of(settings.company))
 
 
 def open_dry_run(settings: Settings) -> DryRun:

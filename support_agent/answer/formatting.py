@@ -41,12 +41,12 @@ _REPLY_PREFIX = re.compile(r"^(?:(?:re|aw|antw|sv|vs|rif|res|rv)(?:\s*\[\d+\])?\
 
 def clean_line(text: str) -> str:
     """One line of plain text: line ends and tabs become spaces, unsafe characters go, ends are trimmed."""
-    return _without_unsafe(_LINE_END.sub(" ", text).replace("\t", " ")).strip()
+    return without_unsafe(_LINE_END.sub(" ", text).replace("\t", " ")).strip()
 
 
 def clean_lines(text: str) -> tuple[str, ...]:
     """The lines of a text, each cleaned by `clean_line` with its indentation kept; no empty line at either end."""
-    lines = [_without_unsafe(line.expandtabs(4)).rstrip() for line in _LINE_END.split(text)]
+    lines = [without_unsafe(line.expandtabs(4)).rstrip() for line in _LINE_END.split(text)]
     while lines and not lines[-1]:
         lines.pop()
     while lines and not lines[0]:
@@ -185,6 +185,6 @@ def _width(text: str) -> int:
     )
 
 
-def _without_unsafe(text: str) -> str:
+def without_unsafe(text: str) -> str:
     unsafe = set(unsafe_in(text))
     return "".join(character for character in text if character not in unsafe) if unsafe else text

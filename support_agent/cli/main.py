@@ -23,6 +23,7 @@ from support_agent.cli.autonomy import autonomy_app
 from support_agent.cli.backtest import backtest, coverage, what_if
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.case import case_app
+from support_agent.cli.desk import desk
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
 from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption
@@ -52,6 +53,7 @@ app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)
 app.command()(calibrate)
+app.command()(desk)
 app.command()(backtest)
 app.command("what-if")(what_if)
 app.command()(coverage)

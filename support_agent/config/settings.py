@@ -18,6 +18,7 @@ from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.backtest import BacktestSettings
 from support_agent.config.brands import BrandSettings
 from support_agent.config.desk import DeskSettings, DigestSettings, ReminderSettings
+from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.config.hours import HoursSettings
@@ -172,6 +173,7 @@ class Settings(BaseSettings):
     oauth: OAuthSettings = OAuthSettings()
     agent: AgentSettings = AgentSettings()
     desk: DeskSettings = DeskSettings()
+    desk_page: DeskPageSettings = DeskPageSettings()
     senders: SenderSettings = SenderSettings()
     hours: HoursSettings = HoursSettings()
     reminders: ReminderSettings = ReminderSettings()

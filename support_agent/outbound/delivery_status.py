@@ -165,7 +165,9 @@ def entries(store: Store, now: datetime) -> list[Entry]:
     ]
 
 
-def apply_choice(store: Store, outbox_id: str, choice: Choice, now: datetime) -> ChoiceResult:
+def apply_choice(
+    store: Store, outbox_id: str, choice: Choice, now: datetime, who: str = DeliverySource.OPERATOR.value
+) -> ChoiceResult:
     """Apply a person's choice to a mail; the same choice twice changes nothing.
 
     A retry also lifts the suppression of the mail's address. An answer is approved through `workflow.approval`, which
@@ -177,7 +179,7 @@ def apply_choice(store: Store, outbox_id: str, choice: Choice, now: datetime) ->
     record, rule, by = choosable(store, outbox_id, choice), RULES[choice], DeliverySource.OPERATOR
     if choice is Choice.RETRY:  # before the update: else a crash in between leaves a ready mail that fails at once
         store.suppressions.lift(record.recipient)
-    is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {by}", now, rule.sources)
+    is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {who}", now, rule.sources)
     return ChoiceResult(outbox_id=record.id, status=rule.after, is_new=is_new)
 
 

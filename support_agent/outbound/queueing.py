@@ -222,6 +222,8 @@ class OutboundQueue:
         The rules of `desk.routes` choose the desk for the case's first packet, and again if its desk is gone.
         """
         case, people = self.store.cases.get_one(mail.route.case_id), staff_addresses(self.settings)
+        if case.language is None:
+            self.store.cases.note_language(case.id, language_in(mail.message, self._locale(mail.sender)))
         if case.assignee is not None and case.assignee in people:
             return case.assignee
         if case.desk is not None and lower_address(case.desk) in people:

@@ -110,6 +110,12 @@ class Cases:
             affected(session, statement)
             return _existing(session, case_id)
 
+    def note_language(self, case_id: CaseId, language: str) -> None:
+        """Record the language of a case, once; "" where none was recognised."""
+        is_new = (col(CaseRow.id) == case_id, col(CaseRow.language).is_(None))
+        with self.database.write() as session:
+            affected(session, update(CaseRow).where(*is_new).values(language=language))
+
     def at_desks(self) -> tuple[DeskCases, ...]:
         """Count the cases that people have, by desk and rule; those without a desk are left out."""
         number = func.count(col(CaseRow.id))

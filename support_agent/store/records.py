@@ -21,6 +21,10 @@ CaseId = NewType("CaseId", str)
 OutboxId = NewType("OutboxId", str)
 
 
+PAGE_FOLDER = "(the desk's page)"
+"""Stands for the folder of mails that no mailbox had: what people did on the desk's page."""
+
+
 def _utc(instant: datetime) -> datetime:
     return instant.astimezone(UTC)
 
@@ -159,7 +163,8 @@ class CaseRecord(Record):
     """One customer's thread. `participants` are its addresses, sorted; only they may continue it.
 
     `assignee` is the staff member who has it, None: the whole desk, or the machine. `desk` is the address that its
-    packets go to if nobody has it, `desk_why` the rule that says so; both are None before its first packet.
+    packets go to if nobody has it, `desk_why` the rule that says so; both are None before its first packet, as is
+    `language`, an ISO 639 code, "" where none was recognised.
     """
 
     id: Annotated[CaseId, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
@@ -171,6 +176,7 @@ class CaseRecord(Record):
     assignee: str | None = None
     desk: str | None = None
     desk_why: str | None = None
+    language: str | None = None
 
 
 class CaseSummary(Record):

@@ -20,6 +20,7 @@ from support_agent.store.mails import Mails
 from support_agent.store.modes import Modes
 from support_agent.store.outbox import Outbox
 from support_agent.store.plans import Plans
+from support_agent.store.queue import Queue
 from support_agent.store.retention import Retention
 from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
@@ -50,6 +51,7 @@ class Store:
     used_keys: UsedKeys
     traffic: Traffic
     waits: Waits
+    queue: Queue
     retention: Retention
 
     @classmethod
@@ -79,6 +81,7 @@ class Store:
             used_keys=UsedKeys(database),
             traffic=Traffic(database),
             waits=Waits(database),
+            queue=Queue(database),
             retention=Retention(database),
         )
 

@@ -38,11 +38,12 @@ class CaseRow(Row, table=True):
     id: str = Field(primary_key=True, sa_type=StoredText)
     customer_address: str = Field(sa_type=KeyText, index=True)
     subject: str = Field(sa_type=StoredText)
-    state: str = Field(sa_type=StoredText)
+    state: str = Field(sa_type=StoredText, index=True)
     opened_at: datetime = Field(sa_type=UtcDateTime)
     assignee: str | None = Field(default=None, sa_type=StoredText)
     desk: str | None = Field(default=None, sa_type=StoredText)
     desk_why: str | None = Field(default=None, sa_type=StoredText)
+    language: str | None = Field(default=None, sa_type=StoredText)
 
 
 class CaseChangeRow(Row, table=True):

@@ -45,7 +45,7 @@ class Waits:
             select(OutboxRow.case_id, OutboxRow.mail_id, OutboxRow.created_at)
             .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .where(col(OutboxRow.created_at) >= since, *_is_unanswered())
+            .where(col(OutboxRow.created_at) >= since, *unanswered())
             .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
         )
         reminders = select(OutboxRow.case_id, OutboxRow.created_at).where(
@@ -73,7 +73,7 @@ class Waits:
         )
 
 
-def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
+def unanswered() -> tuple[ColumnElement[bool], ...]:
     """Build the conditions for a packet of a case that a person has, and that no person's answer followed.
 
     A notice counts if it is about a customer's mail that a person must answer: people's own mails are filed.

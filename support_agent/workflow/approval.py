@@ -132,9 +132,14 @@ class Approval:
 
 
 def choose(
-    store: Store, settings: Settings, outbox_id: str, choice: Choice, now: Callable[[], datetime]
+    store: Store,
+    settings: Settings,
+    outbox_id: str,
+    choice: Choice,
+    now: Callable[[], datetime],
+    by: Approver = THE_OPERATOR,
 ) -> ChoiceResult:
-    """Carry out the operator's choice about a mail of the outbox; one that judges an answer is kept as a label.
+    """Carry out a person's choice about a mail of the outbox; one that judges an answer is kept as a label.
 
     Raises:
         ConfigError: there is no such mail, or the company's files cannot be used. PermanentError: the mail's status,
@@ -144,10 +149,10 @@ def choose(
     row = choosable(store, outbox_id, choice)
     if choice is Choice.APPROVE and row.status is PROPOSED:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
-        return Approval(store, settings, company, templates, autonomy, now).of(row.id, THE_OPERATOR)()
+        return Approval(store, settings, company, templates, autonomy, now).of(row.id, by)()
     if choice is Choice.UNDO and row.status in (PROPOSED, READY):
         rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         if rendered is not None:
-            final, who = FinalAnswer.model_validate(rendered.payload), THE_OPERATOR.who
-            autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, who, LabelSource.BY_HAND, now())
-    return apply_choice(store, outbox_id, choice, now())
+            final = FinalAnswer.model_validate(rendered.payload)
+            autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, now())
+    return apply_choice(store, outbox_id, choice, now(), by.who)

@@ -8,7 +8,7 @@ tests/journey/test_desk_attacks.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,6 +16,7 @@ from typing import NamedTuple, assert_never
 
 import structlog
 
+from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import Packet
 from support_agent.cases.commands import Command, Given, Ticket, digest_of, is_meant_as_command
 from support_agent.cases.handling import Handling, Order
@@ -25,12 +26,16 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
 from support_agent.errors import PermanentError
+from support_agent.mail.keys import desk_key
+from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.packing import CommandScope, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.rendered_mail import is_of_packet, own_words, unfit
 from support_agent.outbound.staff_files import files_of
 from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
 from support_agent.store.records import (
+    PAGE_FOLDER,
+    CaseId,
     DeliverySource,
     MailId,
     OutboxId,
@@ -49,6 +54,15 @@ ANSWERING = (Command.APPROVE, Command.DOCUMENT)
 """Commands that send an answer of the machine: of these one works for each mail of a customer."""
 PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
 GOING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT, OutboxStatus.UNCERTAIN)
+
+
+class Offer(NamedTuple):
+    """What the commands of a packet are about now, and their keys; a command without a key has no subject."""
+
+    packet: OutboxRecord
+    customer_mail: ReceivedMail
+    proposed: OutboxRecord | None
+    keys: Mapping[Command, str]
 
 
 class Fitting(NamedTuple):
@@ -109,6 +123,19 @@ class DeskCommands:
                 return lambda: self._order(mail, Order.CLAIM, to=mail.sender.address)
             case never:
                 assert_never(never)
+
+    def offer(self, case_id: CaseId) -> Offer | None:
+        """What the last packet of a case offers now; None: it has none with commands."""
+        for row in reversed(self.routing.threads.packets_of(case_id)):
+            if (found := self._ticket(row)) is None:
+                continue
+            fitting, ticket = found
+            secret = self.settings.agent.secret
+            keys = {
+                command: desk_key(secret, *parts) for command in Command if (parts := ticket.parts(command)) is not None
+            }
+            return Offer(row, fitting.customer_mail, self._proposed_of(fitting.packet), keys)
+        return None
 
     def pass_on(
         self, mail: RoutedMail, packet: OutboxRecord | None, customer_mail: ReceivedMail | None, text: str
@@ -171,7 +198,8 @@ class DeskCommands:
                 continue
             fitting, ticket = found
             recorded = self.store.mails.get(mail.id)
-            if recorded is None or recorded.received_at > ticket.until:
+            is_late = recorded is None or recorded.received_at > ticket.until
+            if is_late and (recorded is None or recorded.folder != PAGE_FOLDER):  # the page's session has its own end
                 raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
             return fitting
         what = "its key is not one of this case, or what it is about has changed since"
@@ -184,10 +212,14 @@ class DeskCommands:
         if packet is None or packet.offered_until is None or row.case_id is None:
             return None
         customer_mail = self.routing.received(self.routing.threads.customer_mail_of(row))
-        proposed = self.store.outbox.get(OutboxId(packet.proposed_id)) if packet.proposed_id else None
+        proposed = self._proposed_of(packet)
         scope = CommandScope(row.id, customer_mail.id, self.company.version, packet.offered_until)
         ticket = ticket_of(row.case_id, scope, digest_of(proposed.raw) if proposed is not None else None)
         return Fitting(row, packet, customer_mail), ticket
+
+    def _proposed_of(self, packet: Packet) -> OutboxRecord | None:
+        """The answer that a packet proposed, whatever became of it."""
+        return self.store.outbox.get(OutboxId(packet.proposed_id)) if packet.proposed_id else None
 
     def _key(self, mail: RoutedMail, given: Given, fitting: Fitting) -> UsedKey:
         """The key as this mail uses it, and for an answer the only one that commands send to the customer's mail."""
@@ -214,15 +246,10 @@ class DeskCommands:
     def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], object]:
         """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""
         customer_mail, proposed_id = fitting.customer_mail, OutboxId(fitting.packet.proposed_id or "")
-        sender = self.routing.senders.of(customer_mail)
-        if why := why_unwritable(sender.address):
-            raise _refused(why)
         proposed = self.store.outbox.get(proposed_id)
         if proposed is not None and proposed.status in GOING:
             raise _refused(f"the answer that was proposed is {proposed.status.value}")
-        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
-        final = self.decider().document(customer_mail.message, sender, customer, self.now(), number)
-        self.queue.check(final)
+        sender, final = self.document_answer(customer_mail, number)
 
         def send() -> None:
             self.labelling.sent_document(customer_mail.id, number, mail.sender.address)
@@ -231,6 +258,20 @@ class DeskCommands:
             self.queue.chosen(mail, final, sender, customer_mail)
 
         return send
+
+    def document_answer(self, customer_mail: ReceivedMail, number: int) -> tuple[Sender, FinalAnswer]:
+        """The answer that sends a document, by the tools, templates and gate of every answer, and its recipient.
+
+        Raises:
+            PermanentError, GateRefused, ToolCallRejected: it cannot be sent to this customer.
+        """
+        sender = self.routing.senders.of(customer_mail)
+        if why := why_unwritable(sender.address):
+            raise _refused(why)
+        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        final = self.decider().document(customer_mail.message, sender, customer, self.now(), number)
+        self.queue.check(final)
+        return sender, final
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
         self.labelling.did(fitting.customer_mail.id, LabelOutcome.NOTHING, mail.sender.address)

@@ -1,0 +1,106 @@
+"""What people do on the page, as what they would do by mail: a staff mail with a keyed command, carried out at once.
+
+An act is recorded as a mail from the person's address that names the case's packet. `DeskCommands` then carries it out
+as any command, so keys, labels, thresholds, the gate and replay hold for the page as they do for mail, and `show` says
+who did what. If the process dies in between, the worker finds the mail and finishes the act.
+
+Invariant: the bytes of an act depend only on who does what to what, so the same act twice is one. Its key is bound to
+what the person saw: if that has changed, nothing is done. Checked by tests/journey/test_page_acts.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.policy import SMTP
+
+from support_agent.cases.commands import Command, given_in
+from support_agent.cases.handling import Handling, Order
+from support_agent.cases.route import ReceivedMail, RoutedMail
+from support_agent.core.cursor import Cursor
+from support_agent.core.levels import PROVEN
+from support_agent.desk_page.people import Person
+from support_agent.desk_page.visit import Desk, Upload
+from support_agent.errors import PermanentError, SupportAgentError
+from support_agent.store.records import PAGE_FOLDER, CaseId, MailStatus, OutboxRecord
+from support_agent.workflow.desk_commands import Offer
+from support_agent.workflow.stages import Stages
+
+WHY = "signed in on the desk's page"
+REFUSED = "command_refused"
+
+
+@dataclass(frozen=True)
+class Act:
+    """What a person orders: a command with the key that the page showed, and perhaps own words and files."""
+
+    command: Command
+    key: str
+    number: int | None = None
+    words: str = ""
+    files: Sequence[Upload] = ()
+
+    @property
+    def said(self) -> str:
+        """The command in the words of a mail."""
+        return f"{self.command.value} {self.number}" if self.number is not None else self.command.value
+
+
+def offer_for(stages: Stages, case_id: CaseId) -> Offer | None:
+    """What commands of a case's last packet are about now, and their keys; None: the case has no packet."""
+    return stages.desk.offer(case_id)
+
+
+def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
+    """Carry out an act about a packet.
+
+    Raises:
+        PermanentError: it may not be carried out; the message says why. GateRefused, ToolCallRejected: the document
+            cannot be sent. Nothing was sent then.
+    """
+    stages = desk.stages()
+    raw = _mail(desk, person, offer.packet, act)
+    at, folder = desk.now(), Cursor(folder=PAGE_FOLDER, uid_validity=1, last_uid=1)
+    digest = hashlib.sha256(raw).hexdigest()
+    recorded = desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, at)
+    desk.store.mails.save_sender(recorded.id, person.address, PROVEN, WHY)
+    received = ReceivedMail.of(recorded.id, raw)
+    sender = stages.identify(received)
+    mail = RoutedMail.on(received, sender, stages.route(received, sender))
+    try:
+        given = given_in(received.message)
+        if given is None or not mail.route.is_staff_reply:
+            raise PermanentError(f"{person.address} is not of the staff, or the case has no such packet", code=REFUSED)
+        stages.desk.carry_out(mail, given)
+    except SupportAgentError as error:
+        desk.store.mails.end(recorded.id, MailStatus.FILED, error.code, str(error), desk.now())
+        raise
+    desk.store.mails.end(recorded.id, MailStatus.FILED, None, act.said, desk.now())
+
+
+def order(desk: Desk, person: Person, case_id: CaseId, what: Order, to: str | None = None) -> None:
+    """Change who has a case, for orders that are about no packet.
+
+    Raises:
+        ConfigError: there is no such case, or `to` is nobody of the staff.
+    """
+    Handling(desk.store, desk.settings).order(case_id, what, person.address, desk.now(), "on the desk's page", to)
+
+
+def _mail(desk: Desk, person: Person, packet: OutboxRecord, act: Act) -> bytes:
+    """The act as a mail. It has no date and fixed boundaries: the same act has the same bytes."""
+    message = EmailMessage(policy=SMTP)
+    message["From"] = person.address
+    message["To"] = desk.settings.agent.address
+    message["Subject"] = f"[{packet.case_id}] {act.said} {act.key}"
+    message["In-Reply-To"] = packet.message_id
+    message.set_content(act.words.replace("\r\n", "\n"))
+    for file in act.files:
+        main, _, sub = file.content_type.partition("/")
+        message.add_attachment(file.data, maintype=main, subtype=sub or "octet-stream", filename=file.name)
+    if message.is_multipart():
+        parts = hashlib.sha256(b"".join(file.data for file in act.files) + act.words.encode()).hexdigest()
+        message.set_boundary(f"page-{parts[:32]}")
+    return message.as_bytes()

@@ -1,0 +1,85 @@
+"""The queue: which cases wait for a person, why, for how long, and who has them.
+
+Checked by tests/unit/desk_page/test_queue.py.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from support_agent.cases.pause import read_pause
+from support_agent.core.levels import Level
+from support_agent.desk_page.visit import Desk, Page, Result, Shown, Visit
+from support_agent.store.queue import NOBODY, Facet, Facets, QueuedCase, QueueFilter
+from support_agent.store.records import CaseId
+
+SHOWN = 50
+"""Cases of one page."""
+NONE = "-"
+"""Stands for "nobody" or "none" in an address, where an empty value would be left out."""
+FILTERS = ("assignee", "desk", "reason", "level", "language")
+
+
+class Filter(NamedTuple):
+    """A filter of the queue with the links of its values, and the value that is chosen, "" for all."""
+
+    name: str
+    facets: tuple[Facet, ...]
+    chosen: str
+
+
+def queue(desk: Desk, visit: Visit) -> Result:
+    """The page of the queue."""
+    after = _place(visit.query.get("after", ""))
+    found = desk.store.queue.cases(_filter(visit), SHOWN + 1, after)
+    facets = desk.store.queue.facets()
+    paused = read_pause(desk.settings.agent)
+    values = {
+        "cases": found[:SHOWN],
+        "after": _written(found[SHOWN - 1]) if len(found) > SHOWN else "",
+        "total": facets.total,
+        "filters": _filters(facets, visit),
+        "reason": lambda code: _reason(desk, visit, code),
+        "paused": str(paused) if paused else "",
+    }
+    return Shown("queue.html", values)
+
+
+def _reason(desk: Desk, visit: Visit, code: str | None) -> str:
+    """The company's words for a reason code, in the reader's language."""
+    word = desk.stages().queue.templates.word("reason", code or "", visit.wording.tag)
+    return word.text if word is not None else visit.wording.of("reason", code or "none")
+
+
+def _filter(visit: Visit) -> QueueFilter:
+    asked = {name: NOBODY if visit.query.get(name) == NONE else visit.query.get(name) for name in FILTERS}
+    level = asked.pop("level")
+    return QueueFilter(**asked, level=_level(level))
+
+
+def _level(text: str | None) -> Level | None:
+    levels: dict[str, Level] = {"0": 0, "1": 1, "2": 2, "3": 3}
+    return levels.get(text or "")
+
+
+def _filters(facets: Facets, visit: Visit) -> tuple[Filter, ...]:
+    values = (facets.assignees, facets.desks, facets.reasons, facets.levels, facets.languages)
+    return tuple(
+        Filter(name, found, visit.query.get(name, "")) for name, found in zip(FILTERS, values, strict=True) if found
+    )
+
+
+def _written(case: QueuedCase) -> str:
+    return f"{case.since.timestamp():.6f} {case.case_id}"
+
+
+def _place(text: str) -> tuple[datetime, CaseId] | None:
+    seconds, _, case_id = text.partition(" ")
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC), CaseId(case_id)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+PAGES = (Page("/", queue),)

@@ -1,0 +1,117 @@
+"""One request of a signed-in person, and what a view makes of it. Views are plain functions from one to the other.
+
+Invariant: a view sees no header, no cookie and no session; `site` checks the session, the role and the form's key
+before it calls one. Checked by tests/unit/desk_page/test_site.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+from urllib.parse import urlencode
+
+from support_agent.company.company import Company
+from support_agent.config.settings import Settings
+from support_agent.desk_page.people import Person, Role
+from support_agent.desk_page.wording import Wording
+from support_agent.store.store import Store
+from support_agent.workflow.stages import Stages
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the views work with: the store, the stages of the journey with today's files, and the clock.
+
+    `stages` loads the company's files again where they have changed; nothing is fetched or sent by them.
+    """
+
+    settings: Settings
+    store: Store
+    stages: Callable[[], Stages]
+    now: Callable[[], datetime]
+
+    @property
+    def company(self) -> Company:
+        """The company's files as they are now."""
+        return self.stages().company
+
+
+class Upload(NamedTuple):
+    """A file of a form: its name as the browser gave it, proven in nothing, and its bytes."""
+
+    name: str
+    content_type: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request: who, the parts of the address, and the fields of the form; of a field given twice the last counts.
+
+    `wording` has the page's words and formats in the reader's language.
+    """
+
+    person: Person
+    wording: Wording
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Upload, ...] = ()
+
+    def may(self, needed: Role) -> bool:
+        """Whether the person may do what needs this role."""
+        return self.person.role.covers(needed)
+
+    def linked(self, **changes: str | None) -> str:
+        """The query of this address with changes, for a link that filters; None or "" leaves a part out."""
+        query = {key: value for key, value in {**self.query, **changes}.items() if value}
+        return f"?{urlencode(query)}" if query else "?"
+
+
+class Shown(NamedTuple):
+    """A page: its template, the template's values, and the HTTP status."""
+
+    template: str
+    values: Mapping[str, object]
+    status: int = 200
+
+
+class SeeOther(NamedTuple):
+    """Go on at another address of the page, with a message there: the code of its words, and whether it is bad news."""
+
+    to: str
+    said: str = ""
+    is_error: bool = False
+
+
+class Download(NamedTuple):
+    """A file for the person's disk; never shown in the page."""
+
+    data: bytes
+    name: str
+    content_type: str = "application/octet-stream"
+
+
+class Framed(NamedTuple):
+    """HTML that is shown in a frame of its own, without scripts and without any fetch."""
+
+    html: str
+
+
+Result = Shown | SeeOther | Download | Framed
+View = Callable[[Desk, Visit], Result]
+
+
+class Page(NamedTuple):
+    """An address of the page, its view, and the role that it needs; `method` POST changes something."""
+
+    path: str
+    view: View
+    role: Role = Role.READ
+    method: Literal["GET", "POST"] = "GET"
+
+
+class NotFound(Exception):
+    """There is nothing at this address."""

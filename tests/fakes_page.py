@@ -1,0 +1,89 @@
+"""The desk's page on an office, and a browser without a screen: it keeps cookies and fills in forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+import httpx2
+from starlette.testclient import TestClient
+
+from support_agent.config.desk_page import DeskPageSettings
+from support_agent.desk_page.server import PAGES
+from support_agent.desk_page.sessions import Sessions
+from support_agent.desk_page.sign_in import ProxyEntrance
+from support_agent.desk_page.site import open_site
+from support_agent.desk_page.visit import Desk
+from tests.fakes_journey import DESK, Office
+
+WHO = "X-Forwarded-Email"
+BY_PROXY = DeskPageSettings(sign_in="proxy", proxy_addresses=("0.0.0.0/0",))
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of a page: where it goes, and its fields by name."""
+
+    action: str
+    method: str
+    fields: dict[str, str]
+
+
+class _Forms(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append(Form(given.get("action", ""), given.get("method", "get"), {}))
+        elif tag == "input" and self.forms and "name" in given:
+            self.forms[-1].fields[given["name"]] = given.get("value", "")
+
+
+def forms_of(page: str) -> list[Form]:
+    """The forms of a page, in order."""
+    reader = _Forms()
+    reader.feed(page)
+    return reader.forms
+
+
+@dataclass
+class Browser:
+    """A person at the page, signed in by the proxy's header."""
+
+    office: Office
+    address: str = DESK
+    page: DeskPageSettings = BY_PROXY
+
+    def __post_init__(self) -> None:
+        settings = self.office.settings.model_copy(update={"desk_page": self.page})
+        self.office = replace(self.office, settings=settings)
+        desk = Desk(settings, self.office.store, lambda: self.office.stages, self.office.clock)
+        site = open_site(desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
+        self.client = TestClient(site, self.page.origin, client=("127.0.0.1", 1), headers={WHO: self.address})
+
+    def get(self, path: str) -> str:
+        """A page that must be there."""
+        answer = self.client.get(path)
+        assert answer.status_code == 200, (answer.status_code, answer.text)
+        return answer.text
+
+    def forms(self, path: str) -> dict[str, Form]:
+        """The forms of a page by what they order."""
+        return {form.fields["do"]: form for form in forms_of(self.get(path)) if "do" in form.fields}
+
+    def act(self, path: str, what: str, files: list[tuple[str, bytes, str]] | None = None, **fields: str) -> str:
+        """Send the form that orders this, and return the page that comes after."""
+        form = self.forms(path)[what]
+        return self.send(form, fields, files).text
+
+    def send(
+        self, form: Form, fields: dict[str, str] | None = None, files: list[tuple[str, bytes, str]] | None = None
+    ) -> httpx2.Response:
+        """Send a form with these fields besides its own."""
+        uploads = [("file", file) for file in files or ()]
+        data = {**form.fields, **(fields or {})}
+        return self.client.post(urlsplit(form.action).path, data=data, files=uploads or None)
