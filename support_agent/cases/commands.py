@@ -18,14 +18,16 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from support_agent.answer.packet import FoundDocument, Offered
+from support_agent.core.modes import document_key
 from support_agent.mail.keys import desk_key, is_desk_key
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import REPLY_PREFIX
 from support_agent.store.records import CaseId, OutboxId
+from support_agent.tools.person_choice import CHOICE, PersonChoice
 
 
 class Command(StrEnum):
-    """What a person at the desk can order by mail."""
+    """What a person at the desk can order by mail. `document` sends any item that the person chose."""
 
     APPROVE = "approve"
     DOCUMENT = "document"
@@ -43,12 +45,14 @@ class Command(StrEnum):
 
 _WORDS = "|".join(command.value.replace(" ", r"\s+") for command in Command if command is not Command.DOCUMENT)
 _START = r"(?:\[(?P<case>[A-Za-z0-9-]{1,64})\]\s*)?"
-_COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}}))"
+_COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}})|send\s+(?P<choice>{CHOICE}))"
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
 KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)
 """A command with a key, anywhere in a text."""
-MEANT = re.compile(rf"\s*{_START}(?:{_WORDS}|document\s+\d+)\b[\s.,!:;-]*\S{{0,64}}\s*", re.IGNORECASE | re.ASCII)
+MEANT = re.compile(
+    rf"\s*{_START}(?:{_WORDS}|document\s+\d+|send\s+\w+:\S+)\b[\s.,!:;-]*\S{{0,64}}\s*", re.IGNORECASE | re.ASCII
+)
 """A line that is meant as a command, whether or not it is one: it must never reach a customer."""
 
 
@@ -58,7 +62,7 @@ class Given(NamedTuple):
     command: Command
     key: str
     case_id: CaseId | None
-    number: int | None
+    choice: PersonChoice | None
     words: str
     is_alone: bool
     """Whether nothing else stands where the command does."""
@@ -167,14 +171,14 @@ def holds_command(text: str) -> bool:
 
 
 def _given(match: re.Match[str], words: str, *, is_alone: bool) -> Given:
-    number = match["number"]
-    name = "document" if number else " ".join(match["command"].lower().split())
+    written = document_key(int(match["number"])) if match["number"] else match["choice"]
+    name = Command.DOCUMENT if written else " ".join(match["command"].lower().split())
     command = Command(name)
     return Given(
         command=command,
         key=match["key"].upper(),
         case_id=CaseId(match["case"].lower()) if match["case"] else None,
-        number=int(number) if number else None,
+        choice=PersonChoice.read(written) if written else None,
         words=words,
         is_alone=is_alone or command is Command.OWN_WORDS,
     )

@@ -17,6 +17,7 @@ from support_agent.company.documents import Document
 from support_agent.core.modes import document_key, document_of
 from support_agent.desk.human_feedback import Recognised, plain
 from support_agent.store.desk_records import LabelOutcome
+from support_agent.tools.person_choice import PersonChoice
 
 VALUES = frozenset({"value", "row_value", "column_value"})
 """Parts of the account that answer; labels and days stand in any words about it."""
@@ -29,10 +30,12 @@ class Done(NamedTuple):
     choice: str | None = None
 
 
-def sent_document(number: int, proposed: FinalAnswer | None) -> Done:
-    """A person sent this document by command."""
-    key = document_key(number)
-    return Done(LabelOutcome.SAME) if proposed and keys_of(proposed) == (key,) else Done(LabelOutcome.OTHER_CHOICE, key)
+def sent(choice: PersonChoice, made: FinalAnswer, proposed: FinalAnswer | None) -> Done:
+    """A person sent what they chose; the same item with another part (sections, period) is another choice."""
+    is_same = proposed is not None and keys_of(proposed) == (choice.key,)
+    if is_same and (not choice.part or (proposed is not None and proposed.answers == made.answers)):
+        return Done(LabelOutcome.SAME)
+    return Done(LabelOutcome.OTHER_CHOICE, choice.key)
 
 
 def wrote(

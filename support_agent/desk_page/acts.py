@@ -1,8 +1,8 @@
 """What people do on the page, as what they would do by mail: a staff mail with a keyed command, carried out at once.
 
-An act is recorded as a mail from the person's address that names the case's packet. `DeskCommands` then carries it out
-as any command, so keys, labels, thresholds, the gate and replay hold for the page as they do for mail, and `show` says
-who did what. If the process dies in between, the worker finds the mail and finishes the act.
+An act is recorded as a mail from the person's address that answers the case's packet: with a command, or with own
+words. `DeskCommands` then carries it out as any mail of staff: keys, labels, the gate and replay hold for the page as
+they do for mail, and `show` says who did what. If the process dies in between, the worker finishes the act.
 
 Invariant: the bytes of an act depend only on who does what to what, so the same act twice is one. Its key is bound to
 what the person saw: if that has changed, nothing is done. Checked by tests/journey/test_page_acts.py.
@@ -24,33 +24,31 @@ from support_agent.core.levels import PROVEN
 from support_agent.desk_page.people import Person
 from support_agent.desk_page.visit import Desk, Upload
 from support_agent.errors import PermanentError, SupportAgentError
-from support_agent.store.records import PAGE_FOLDER, CaseId, MailStatus, OutboxRecord
+from support_agent.mail.message import parse
+from support_agent.store.records import PAGE_FOLDER, CaseId, CaseRecord, MailStatus, OutboxRecord, OutgoingKind
+from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.desk_commands import Offer
-from support_agent.workflow.stages import Stages
 
 WHY = "signed in on the desk's page"
 REFUSED = "command_refused"
+UNFOLDED = SMTP.clone(max_line_length=990)
+"""The library would encode a long Message-ID so that no program finds it."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """What a person orders: a command with the key that the page showed, and perhaps own words and files."""
+    """What a person does about a packet: a command with the key that the page showed, or own words and files."""
 
     command: Command
-    key: str
-    number: int | None = None
+    key: str = ""
+    choice: PersonChoice | None = None
     words: str = ""
     files: Sequence[Upload] = ()
 
     @property
     def said(self) -> str:
         """The command in the words of a mail."""
-        return f"{self.command.value} {self.number}" if self.number is not None else self.command.value
-
-
-def offer_for(stages: Stages, case_id: CaseId) -> Offer | None:
-    """What commands of a case's last packet are about now, and their keys; None: the case has no packet."""
-    return stages.desk.offer(case_id)
+        return f"send {self.choice.text}" if self.choice is not None else self.command.value
 
 
 def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
@@ -70,14 +68,29 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
     sender = stages.identify(received)
     mail = RoutedMail.on(received, sender, stages.route(received, sender))
     try:
-        given = given_in(received.message)
-        if given is None or not mail.route.is_staff_reply:
+        if not mail.route.is_staff_reply:
             raise PermanentError(f"{person.address} is not of the staff, or the case has no such packet", code=REFUSED)
-        stages.desk.carry_out(mail, given)
+        if (given := given_in(received.message)) is not None:
+            stages.desk.carry_out(mail, given)
+        else:
+            stages.desk.pass_on(mail, offer.packet, offer.customer_mail, received.message.visible_text)()
     except SupportAgentError as error:
         desk.store.mails.end(recorded.id, MailStatus.FILED, error.code, str(error), desk.now())
         raise
     desk.store.mails.end(recorded.id, MailStatus.FILED, None, act.said, desk.now())
+
+
+def as_passed_on(desk: Desk, person: Person, offer: Offer, act: Act) -> str:
+    """Own words as the customer would get them: what reads like a signature or a quotation is left out, as by mail."""
+    return parse(_mail(desk, person, offer.packet, act)).visible_text.strip()
+
+
+def state_of(desk: Desk, case: CaseRecord) -> str:
+    """What a person sees of a case and acts on, as a digest: who has it, the mails, and what people sent."""
+    mails = desk.store.cases.mails_of(case.id)
+    replies = desk.store.outbox.find(case_id=case.id, kind=OutgoingKind.PERSON_REPLY)
+    seen = (case.state.value, case.assignee, mails, [row.id for row in replies])
+    return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]
 
 
 def order(desk: Desk, person: Person, case_id: CaseId, what: Order, to: str | None = None) -> None:
@@ -91,10 +104,11 @@ def order(desk: Desk, person: Person, case_id: CaseId, what: Order, to: str | No
 
 def _mail(desk: Desk, person: Person, packet: OutboxRecord, act: Act) -> bytes:
     """The act as a mail. It has no date and fixed boundaries: the same act has the same bytes."""
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=UNFOLDED)
     message["From"] = person.address
     message["To"] = desk.settings.agent.address
-    message["Subject"] = f"[{packet.case_id}] {act.said} {act.key}"
+    is_command = act.command is not Command.OWN_WORDS
+    message["Subject"] = f"[{packet.case_id}] {act.said} {act.key}" if is_command else f"Re: [{packet.case_id}]"
     message["In-Reply-To"] = packet.message_id
     message.set_content(act.words.replace("\r\n", "\n"))
     for file in act.files:

@@ -16,16 +16,18 @@ from support_agent.answer.verification import Verifier
 from support_agent.cases.commands import Command
 from support_agent.cases.handling import Order
 from support_agent.cases.route import staff_addresses
-from support_agent.core.modes import document_of
+from support_agent.company.accounts import Queries
 from support_agent.desk_page import acts
 from support_agent.desk_page.acts import Act
+from support_agent.desk_page.choices import Recipient, considered, groups, parts, recipient_of
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
-from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.errors import SupportAgentError
 from support_agent.mail.message import attached_bytes, parse
 from support_agent.mail.text.body import Attachment
 from support_agent.ops.explain import CaseStory, MailStory, WhyMail, timeline, why
 from support_agent.ops.provenance_report import WhyLine, lines_of
+from support_agent.ops.retrieval_report import RetrievalReport
 from support_agent.outbound.delivery_status import Choice
 from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
 from support_agent.outbound.staff_files import clean_name
@@ -33,6 +35,7 @@ from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import (
     PAGE_FOLDER,
     CaseId,
+    CaseRecord,
     CaseState,
     DeliverySource,
     MailId,
@@ -42,21 +45,23 @@ from support_agent.store.records import (
     OutgoingKind,
     RenderedMailRecord,
 )
+from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.approval import Approver, choose
 from support_agent.workflow.desk_commands import Offer
+from support_agent.workflow.stages import Stages
 
-ORDERS = {"close": Order.CLOSE, "reopen": Order.REOPEN, "assign": Order.ASSIGN, "give back": Order.GIVE_BACK}
-"""What a person may order about a case that has no packet; with one, closing and giving back are commands."""
+ORDERS = {
+    "claim": Order.CLAIM,
+    "close": Order.CLOSE,
+    "reopen": Order.REOPEN,
+    "assign": Order.ASSIGN,
+    "give back": Order.GIVE_BACK,
+}
+"""What a person may order about a case; where a packet offers it, closing and giving back are commands."""
 DONE_WITH = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS, Command.CLOSE, Command.SPAM, Command.GIVE_BACK)
 """After these the person goes on to the queue."""
-
-
-class Option(NamedTuple):
-    """A document that was considered, with its probability."""
-
-    number: int
-    title: str
-    probability: float
+SENDING = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS)
+PREVIEW = "preview words"
 
 
 class Answer(NamedTuple):
@@ -68,6 +73,13 @@ class Answer(NamedTuple):
     """The address of its HTML."""
 
 
+class Retrieval(NamedTuple):
+    """What the fact room found for a question of a mail."""
+
+    mail_id: MailId
+    report: RetrievalReport
+
+
 class Entry(NamedTuple):
     """A mail of the case: its story, its files, and whether a person did it on the page."""
 
@@ -77,10 +89,13 @@ class Entry(NamedTuple):
 
 
 def show(desk: Desk, visit: Visit) -> Result:
-    """The page of a case; `choose` in the address previews a document in the place of what is proposed."""
+    """The page of a case; `choose` in the address previews another choice in its place."""
     case_id = CaseId(visit.path["case"])
-    story, offer = timeline(desk.store, case_id), desk.stages().desk.offer(case_id)
-    preview, refused = _preview(desk, visit, story, offer)
+    story, stages = timeline(desk.store, case_id), desk.stages()
+    offer, choice = stages.desk.offer(case_id), _choice(visit.query.get("choose"))
+    preview, refused = _preview(desk, story, offer, choice)
+    record = desk.store.cases.get_one(case_id)
+    to = _recipient(stages, offer)
     values = {
         "story": story,
         "entries": tuple(_entry(desk, mail) for mail in story.mails),
@@ -90,31 +105,55 @@ def show(desk: Desk, visit: Visit) -> Result:
         "held": _held(desk, story),
         "preview": preview,
         "refused": refused,
-        "chosen": visit.query.get("choose", ""),
-        "options": _options(desk, story, offer),
-        "documents": desk.company.documents,
+        "seen": acts.state_of(desk, record),
+        "of_another": _of_another(record, visit),
+        "words": visit.form.get("words", ""),
+        "passed_on": _passed_on(desk, visit, offer),
+        "chosen": choice.text if choice is not None else "",
+        "considered": considered(stages.company, _asked(story, offer), to) if to else (),
+        "groups": groups(stages.company, to) if to else (),
+        "parts": parts(stages.company, choice, to) if to and choice else None,
         "staff": sorted(staff_addresses(desk.settings)),
         "may_answer": visit.may(Role.ANSWER),
         "is_closed": story.state is CaseState.CLOSED,
-        "retrievals": tuple(one for mail in story.mails if mail.plan for one in mail.plan.retrievals),
+        "retrievals": tuple(
+            Retrieval(mail.mail_id, report)
+            for mail in story.mails
+            if mail.plan is not None
+            for report in mail.plan.retrievals
+        ),
     }
     return Shown("case.html", values)
 
 
 def act(desk: Desk, visit: Visit) -> Result:
     """Carry out what a form of the case's page orders."""
-    case_id, what, here = CaseId(visit.path["case"]), visit.form.get("do", ""), f"/cases/{visit.path['case']}"
+    what = visit.form.get("do", "")
+    if what == PREVIEW:
+        return show(desk, visit)
+    with desk.acting:
+        return _carried_out(desk, visit, what)
+
+
+def _carried_out(desk: Desk, visit: Visit, what: str) -> Result:
+    case_id, here = CaseId(visit.path["case"]), f"/cases/{visit.path['case']}"
     try:
+        record = desk.store.cases.get_one(case_id)
+        if visit.form.get("seen") != acts.state_of(desk, record):
+            return SeeOther(here, visit.wording("said.changed"), is_error=True)
         if what == "undo":
             _undo(desk, visit, case_id)
             return SeeOther(here, visit.wording("said.undone"))
         command = next((one for one in Command if one.value == what), None)
         offer = desk.stages().desk.offer(case_id)
-        if command is None or offer is None or not visit.form.get("key"):
+        if command is None or offer is None or not (visit.form.get("key") or command is Command.OWN_WORDS):
             if (ordered := ORDERS.get(what)) is None:
                 raise NotFound
-            acts.order(desk, visit.person, case_id, ordered, visit.form.get("to"))
+            to = visit.person.address if ordered is Order.CLAIM else visit.form.get("to")
+            acts.order(desk, visit.person, case_id, ordered, to)
             return SeeOther(here, visit.wording(f"said.{ordered.value.replace('-', '_')}"))
+        if command in SENDING and _of_another(record, visit):
+            return SeeOther(here, visit.wording("said.of_another", who=record.assignee), is_error=True)
         acts.carry_out(desk, visit.person, offer, _act_in(visit, command))
     except SupportAgentError as error:
         return SeeOther(here, visit.wording("said.refused", why=str(error)), is_error=True)
@@ -122,13 +161,13 @@ def act(desk: Desk, visit: Visit) -> Result:
 
 
 def frame(desk: Desk, visit: Visit) -> Result:
-    """The HTML of an answer: one of the outbox, or, with `choose` in the address, the preview of a document."""
+    """The HTML of an answer: one of the outbox, or, with `choose` in the address, the preview of that choice."""
     case_id = CaseId(visit.path["case"])
-    if (number := document_of(visit.query.get("choose"))) is not None:
+    if (choice := _choice(visit.query.get("choose"))) is not None:
         offer = desk.stages().desk.offer(case_id)
         if offer is None:
             raise NotFound
-        return Framed(_document(desk, offer, number).html)
+        return Framed(_made(desk, offer, choice).html)
     row = _of_case(desk, case_id, visit.query.get("id", ""))
     record = desk.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
     if record is None or row.kind.is_for_desk or row.kind is OutgoingKind.PERSON_REPLY:
@@ -156,16 +195,29 @@ def download(desk: Desk, visit: Visit) -> Result:
 
 
 def _act_in(visit: Visit, command: Command) -> Act:
-    number = visit.form.get("number", "")
-    if command is Command.DOCUMENT and not (number.isascii() and number.isdigit() and len(number) < 6):
+    choice = _choice(visit.form.get("choice")) if command is Command.DOCUMENT else None
+    if command is Command.DOCUMENT and choice is None:
         raise NotFound
     return Act(
         command=command,
-        key=visit.form["key"],
-        number=int(number) if command is Command.DOCUMENT else None,
+        key=visit.form.get("key", ""),
+        choice=choice,
         words=visit.form.get("words", "") if command is Command.OWN_WORDS else "",
         files=visit.files if command is Command.OWN_WORDS else (),
     )
+
+
+def _of_another(record: CaseRecord, visit: Visit) -> bool:
+    """Whether somebody else has the case: that person answers it, or whoever takes it over."""
+    return record.assignee is not None and record.assignee != visit.person.address
+
+
+def _passed_on(desk: Desk, visit: Visit, offer: Offer | None) -> str:
+    """The words of the form as the customer would get them, where the form asks for that."""
+    words = visit.form.get("words", "")
+    if visit.form.get("do") != PREVIEW or offer is None or not words.strip():
+        return ""
+    return acts.as_passed_on(desk, visit.person, offer, Act(Command.OWN_WORDS, words=words))
 
 
 def _undo(desk: Desk, visit: Visit, case_id: CaseId) -> None:
@@ -207,30 +259,37 @@ def _held(desk: Desk, story: CaseStory) -> tuple[OutboxRecord, ...]:
     return tuple(rows)
 
 
-def _options(desk: Desk, story: CaseStory, offer: Offer | None) -> tuple[Option, ...]:
-    """The documents that the machine considered for the mail that the packet is about, the likeliest first."""
-    by_number, found = desk.company.by_number, dict[int, float]()
-    mail = next((one for one in story.mails if offer and one.mail_id == offer.customer_mail.id), None)
-    for call in mail.plan.calls if mail is not None and mail.plan is not None else ():
-        for considered in call.considered:
-            number = document_of(considered.key)
-            if number is not None and number in by_number:
-                found[number] = max(found.get(number, 0.0), considered.probability)
-    ranked = sorted(found.items(), key=lambda entry: -entry[1])
-    return tuple(Option(number, by_number[number].head.title, share) for number, share in ranked)
+def _asked(story: CaseStory, offer: Offer | None) -> MailStory | None:
+    """The mail that the packet is about."""
+    return next((one for one in story.mails if offer and one.mail_id == offer.customer_mail.id), None)
 
 
-def _preview(desk: Desk, visit: Visit, story: CaseStory, offer: Offer | None) -> tuple[Answer | None, str]:
-    """The document that the address names as the customer would get it, or why it cannot be sent."""
-    choice = visit.query.get("choose", "")
-    if not choice or offer is None:
-        return None, ""
-    number = document_of(choice) if choice.removeprefix("document:").isdigit() else None
-    if number is None:
+def _choice(text: str | None) -> PersonChoice | None:
+    if not text:
+        return None
+    if (choice := PersonChoice.read(text)) is None:
         raise NotFound
+    return choice
+
+
+def _recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
+    """Whom an answer in this case goes to."""
+    if offer is None:
+        return None
+    sender = stages.routing.senders.of(offer.customer_mail)
+    to = recipient_of(stages.company, sender, stages.settings.company.locale, stages.now())
+    return to._replace(locale=stages.queue.templates.locale_of(to.customer, to.locale))
+
+
+def _preview(
+    desk: Desk, story: CaseStory, offer: Offer | None, choice: PersonChoice | None
+) -> tuple[Answer | None, str]:
+    """A choice as the customer would get it, or why it cannot be sent."""
+    if choice is None or offer is None:
+        return None, ""
     try:
-        made = _document(desk, offer, number)
-    except (ConfigError, SupportAgentError) as error:
+        made = _made(desk, offer, choice)
+    except SupportAgentError as error:
         return None, str(error)
     record = RenderedMailRecord(
         mail_id=offer.customer_mail.id,
@@ -241,13 +300,14 @@ def _preview(desk: Desk, visit: Visit, story: CaseStory, offer: Offer | None) ->
         header_inputs={},
         created_at=desk.now(),
     )
-    subject, lines = lines_of(record, None)
-    return Answer(subject, lines, f"/cases/{story.case_id}/frame?choose={choice}"), ""
+    queries = desk.store.versions.queries(desk.company.version)
+    subject, lines = lines_of(record, Queries.model_validate(queries) if queries is not None else None)
+    return Answer(subject, lines, f"/cases/{story.case_id}/frame?choose={choice.text}"), ""
 
 
-def _document(desk: Desk, offer: Offer, number: int) -> RenderedMail:
+def _made(desk: Desk, offer: Offer, choice: PersonChoice) -> RenderedMail:
     stages = desk.stages()
-    _, final = stages.desk.document_answer(offer.customer_mail, number)
+    _, final = stages.desk.chosen_answer(offer.customer_mail, choice)
     return answer_mail(final, stages.queue.templates, Verifier.of(stages.company))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Lock
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
@@ -31,6 +32,8 @@ class Desk:
     store: Store
     stages: Callable[[], Stages]
     now: Callable[[], datetime]
+    acting: Lock = field(default_factory=Lock)
+    """Held while an act compares what its person saw with what is, and is carried out."""
 
     @property
     def company(self) -> Company:

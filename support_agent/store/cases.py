@@ -170,6 +170,16 @@ class Cases:
         with self.database.read() as session:
             return _existing(session, CaseId(case_id))
 
+    def mails_of(self, case_id: CaseId) -> tuple[MailId, ...]:
+        """Return the ids of the mails of a case, the oldest first."""
+        query = (
+            select(MailRow.id)
+            .where(col(MailRow.case_id) == case_id)
+            .order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
+        )
+        with self.database.read() as session:
+            return tuple(MailId(found) for found in session.exec(query))
+
     def reopen(self, case_id: CaseId) -> CaseRecord:
         """Reopen a closed case, for whoever had it before it was closed; another case stays as it is."""
         with self.database.write() as session:

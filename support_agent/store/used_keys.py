@@ -31,6 +31,11 @@ class UsedKeys:
                 return None
             return _earlier(session, key)
 
+    def is_used(self, key: str) -> bool:
+        """Whether a mail has used this key."""
+        with self.database.read() as session:
+            return session.get(UsedKeyRow, key) is not None
+
     def earlier(self, key: UsedKey) -> UsedKey | None:
         """The earlier use that forbids this one; nothing is used."""
         with self.database.read() as session:

@@ -28,7 +28,7 @@ from support_agent.tools.closed import (
     NumberPointer,
     TablePointer,
 )
-from support_agent.tools.excerpts import choose_sections, positions_of, sentences_at
+from support_agent.tools.excerpts import Chosen, choose_sections, positions_of, sentences_at
 
 
 def require_level(context: Context, level: int, what: str) -> None:
@@ -75,6 +75,20 @@ class SendDocument(Tool):
         """All sentences of the document, for a person who chose it; the model has no call for this."""
         document = self._sendable(context)
         return Added(description="the whole document", item=self._item(document, document.sentences))
+
+    def sections(self, context: Context, places: tuple[int, ...]) -> Added:
+        """These sections, by place from 0, and those they refer to, for a person who chose them.
+
+        Raises:
+            ToolCallRejected: as `run`, or the document has no such section (code `not_a_member`).
+        """
+        document = self._sendable(context)
+        if not places or max(places) >= len(document.sections):
+            what = f"document {self.number} has {len(document.sections)} sections"
+            raise ToolCallRejected(what, code="not_a_member")
+        chosen = Chosen(tuple(dict.fromkeys(places)), 1.0)
+        sentences = tuple(document.sentences[position] for position in positions_of(document, chosen))
+        return Added(description="sections that a person chose", item=self._item(document, sentences))
 
     def _sendable(self, context: Context) -> Document:
         """The version that this customer may be sent today.

@@ -39,10 +39,10 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
-from support_agent.tools.answers import SendDocument
-from support_agent.tools.base import UNSURE_SECTION, AccountData, Context, Search, SentAnswer
+from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
+from support_agent.tools.person_choice import PersonChoice, item_for
 from support_agent.tools.retrieval import finding_text, memory_of, open_room
 
 
@@ -133,32 +133,24 @@ class Decider:
             memory=memory_of(room) if room is not None else None,
         )
 
-    def document(
-        self, message: Message, sender: Sender, customer: Customer | None, now: datetime, number: int
+    def chosen(
+        self, message: Message, sender: Sender, customer: Customer | None, now: datetime, choice: PersonChoice
     ) -> FinalAnswer:
-        """The answer that a person chose: one document, made by the tool that the model's choices go through.
+        """The answer that a person chose: one item, made by the tools that the model's choices go through.
 
         The whole mail is the question that sections are chosen for; where none is sure enough, the whole document is
         sent, because a person has said that it answers.
 
         Raises:
-            ToolCallRejected: there is no such document, or this sender may not get it today.
+            ToolCallRejected: there is no such item, or this sender may not get it today.
+            TransientError, PermanentError: the company's database failed.
         """
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
         if not self.settings.agent.may_answer(sender.level):
             raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
-        if number not in self.company.by_number:
-            raise ToolCallRejected(f"there is no document {number}", code="number")
         context = self._context(message, sender, customer, now, (), None)
-        context.questions = (collapse(context.mail),)
-        try:
-            added = SendDocument(number=number).run(context)
-        except ToolCallRejected as error:
-            if error.code != UNSURE_SECTION:
-                raise
-            added = SendDocument(number=number).whole(context)
-        answers = (Answer(items=(added.item,)),)
+        answers = (Answer(items=(item_for(choice, context),)),)
         return self._answer(message, sender, context, asked=1, answered=1, answers=answers)
 
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:

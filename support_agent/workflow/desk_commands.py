@@ -44,6 +44,7 @@ from support_agent.store.records import (
     OutgoingKind,
 )
 from support_agent.store.store import Store
+from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.approval import Approval, Approver
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.labelling import Labelling
@@ -57,7 +58,7 @@ GOING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT, OutboxStat
 
 
 class Offer(NamedTuple):
-    """What the commands of a packet are about now, and their keys; a command without a key has no subject."""
+    """What the commands of a packet are about now, and their keys; one without a key has no subject or was given."""
 
     packet: OutboxRecord
     customer_mail: ReceivedMail
@@ -112,7 +113,7 @@ class DeskCommands:
             case Command.APPROVE:
                 return self._approve(mail, fitting)
             case Command.DOCUMENT:
-                return self._send_document(mail, fitting, given.number or 0)
+                return self._send_chosen(mail, fitting, given.choice)
             case Command.OWN_WORDS:
                 return self.pass_on(mail, fitting.row, fitting.customer_mail, given.words)
             case Command.CLOSE | Command.SPAM:
@@ -131,10 +132,10 @@ class DeskCommands:
                 continue
             fitting, ticket = found
             secret = self.settings.agent.secret
-            keys = {
-                command: desk_key(secret, *parts) for command in Command if (parts := ticket.parts(command)) is not None
-            }
-            return Offer(row, fitting.customer_mail, self._proposed_of(fitting.packet), keys)
+            all_parts = ((command, ticket.parts(command)) for command in Command)
+            keys = {command: desk_key(secret, *parts) for command, parts in all_parts if parts is not None}
+            unused = {command: key for command, key in keys.items() if not self.store.used_keys.is_used(key)}
+            return Offer(row, fitting.customer_mail, self._proposed_of(fitting.packet), unused)
         return None
 
     def pass_on(
@@ -243,24 +244,26 @@ class DeskCommands:
         approver = Approver(DeliverySource.STAFF, who, f"approved by {who}, {_says(mail)}", how)
         return self.approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
 
-    def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], object]:
-        """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""
+    def _send_chosen(self, mail: RoutedMail, fitting: Fitting, choice: PersonChoice | None) -> Callable[[], object]:
+        """Send what a person chose instead of what was proposed."""
+        if choice is None:
+            raise _refused("it does not say what to send: document 3, or send field:plan")
         customer_mail, proposed_id = fitting.customer_mail, OutboxId(fitting.packet.proposed_id or "")
         proposed = self.store.outbox.get(proposed_id)
         if proposed is not None and proposed.status in GOING:
             raise _refused(f"the answer that was proposed is {proposed.status.value}")
-        sender, final = self.document_answer(customer_mail, number)
+        sender, final = self.chosen_answer(customer_mail, choice)
 
         def send() -> None:
-            self.labelling.sent_document(customer_mail.id, number, mail.sender.address)
+            self.labelling.sent(customer_mail.id, choice, final, mail.sender.address)
             if proposed is not None and proposed.status is PROPOSED:
-                self._cancel(proposed_id, mail, f"document {number} instead")
+                self._cancel(proposed_id, mail, f"{choice.text} instead")
             self.queue.chosen(mail, final, sender, customer_mail)
 
         return send
 
-    def document_answer(self, customer_mail: ReceivedMail, number: int) -> tuple[Sender, FinalAnswer]:
-        """The answer that sends a document, by the tools, templates and gate of every answer, and its recipient.
+    def chosen_answer(self, customer_mail: ReceivedMail, choice: PersonChoice) -> tuple[Sender, FinalAnswer]:
+        """The answer that sends what a person chose, made and checked as every answer, and its recipient.
 
         Raises:
             PermanentError, GateRefused, ToolCallRejected: it cannot be sent to this customer.
@@ -269,7 +272,7 @@ class DeskCommands:
         if why := why_unwritable(sender.address):
             raise _refused(why)
         customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
-        final = self.decider().document(customer_mail.message, sender, customer, self.now(), number)
+        final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice)
         self.queue.check(final)
         return sender, final
 

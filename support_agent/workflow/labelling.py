@@ -16,10 +16,11 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.autonomy import Autonomy
 from support_agent.company.company import Company
-from support_agent.desk.judging import Done, sent_document, wrote
+from support_agent.desk.judging import Done, sent, wrote
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
+from support_agent.tools.person_choice import PersonChoice
 
 
 class Waiting(NamedTuple):
@@ -42,10 +43,10 @@ class Labelling:
         """A person decided that nothing is sent."""
         self._keep(mail_id, Done(outcome), who, LabelSource.COMMAND)
 
-    def sent_document(self, mail_id: MailId, number: int, who: str) -> None:
-        """A person sent a document by its number."""
+    def sent(self, mail_id: MailId, choice: PersonChoice, made: FinalAnswer, who: str) -> None:
+        """A person sent what they chose."""
         waiting = self._waiting(mail_id)
-        self._keep(mail_id, sent_document(number, waiting.final if waiting else None), who, LabelSource.COMMAND)
+        self._keep(mail_id, sent(choice, made, waiting.final if waiting else None), who, LabelSource.COMMAND)
 
     def wrote(self, mail_id: MailId, words: str, who: str, how: LabelSource) -> None:
         """A person wrote these words to the customer; nothing is judged if no answer waits."""

@@ -12,6 +12,7 @@ from support_agent.answer.packet import FoundDocument
 from support_agent.cases.commands import Command, Given, Subjects, Ticket, given_in, is_meant_as_command, offered
 from support_agent.mail.message import parse
 from support_agent.store.records import CaseId, OutboxId
+from support_agent.tools.person_choice import PersonChoice
 from tests.fakes_journey import NOON, write
 
 SECRET = SecretStr("0123456789abcdef0123456789abcdef")
@@ -39,7 +40,14 @@ def test_a_line_with_a_command_and_a_key_is_a_command(command: Command, line: st
 def test_a_document_is_named_by_its_number() -> None:
     found = given(f"[case17] document 12 {KEY}")
     assert found is not None
-    assert (found.command, found.number, found.case_id) == (Command.DOCUMENT, 12, "case17")
+    assert (found.command, found.choice, found.case_id) == (Command.DOCUMENT, PersonChoice("document:12"), "case17")
+
+
+@pytest.mark.parametrize("choice", ["document:3@1,2", "field:plan", "series:payments@last_year", "record:bills@HF-1"])
+def test_what_is_sent_is_named_by_its_key_and_perhaps_a_part(choice: str) -> None:
+    found = given(f"send {choice} {KEY}")
+    assert found is not None
+    assert (found.command, found.choice) == (Command.DOCUMENT, PersonChoice.read(choice))
 
 
 @pytest.mark.parametrize(

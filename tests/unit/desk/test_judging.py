@@ -7,10 +7,11 @@ import pytest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.core.modes import Mode
-from support_agent.desk.judging import Done, sent_document, wrote
+from support_agent.desk.judging import Done, sent, wrote
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.records import OutgoingKind
-from tests.fakes_desk import proposed_in
+from support_agent.tools.person_choice import PersonChoice
+from tests.fakes_desk import Proposed, proposed_in
 from tests.fakes_journey import ANNA, Office
 from tests.unit.seen import REFUND, SEATS
 
@@ -24,6 +25,12 @@ def judged(office: Office, words: str, text: str = REFUND) -> Done:
     assert record is not None
     final, rendered = FinalAnswer.model_validate(record.payload), RenderedAnswer.model_validate(record.spans)
     return wrote(words, final, rendered, office.decider.company.texts)
+
+
+def final_of(given: Proposed) -> FinalAnswer:
+    record = given.office.store.outbox.rendered_mail(given.mail_id, OutgoingKind.ANSWER)
+    assert record is not None
+    return FinalAnswer.model_validate(record.payload)
 
 
 def sentence(office: Office, number: int) -> str:
@@ -62,4 +69,17 @@ def test_a_part_of_the_answer_is_not_the_same(office: Office) -> None:
 
 
 def test_a_document_by_its_number_is_the_same_only_where_it_was_proposed_alone(office: Office) -> None:
-    assert sent_document(1, None) == Done(OTHER, "document:1")
+    one = PersonChoice("document:1")
+    proposed, other = (final_of(proposed_in(office, number=n, text=text)) for n, text in ((7, REFUND), (8, SEATS)))
+    assert sent(one, proposed, None) == Done(OTHER, "document:1")
+    assert sent(one, proposed, other) == Done(OTHER, "document:1")
+    assert sent(one, proposed, proposed) == Done(SAME)
+
+
+def test_another_part_of_the_same_item_is_another_choice(office: Office) -> None:
+    """The machine's sections were not what the person wanted."""
+    proposed = final_of(proposed_in(office))
+    part = PersonChoice("document:1", "2")
+    made = proposed.model_copy(update={"answers": ()})
+    assert sent(part, proposed, proposed) == Done(SAME)
+    assert sent(part, made, proposed) == Done(OTHER, "document:1")
