@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install the servers that the tests run against (Dovecot, Postfix, PostgreSQL) from Debian or a kin of it.
+# Install what the tests run against from Debian or a kin of it: Dovecot, Postfix, PostgreSQL, and a browser.
 #
 # The tests start private instances on free loopback ports; the system's own services are neither needed nor started.
 # Without root or apt-get it says what to do and exits 0: the tests that need a server are then skipped, except where
@@ -13,12 +13,17 @@ for package in $PACKAGES; do
     status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
     [ "$status" = "install ok installed" ] || missing="$missing $package"
 done
+# The browser may be another of its kin, from anywhere.
+for browser in chromium google-chrome chromium-browser; do
+    command -v "$browser" >/dev/null 2>&1 && found_browser="$browser"
+done
+[ -n "${found_browser:-}" ] || missing="$missing chromium"
 if [ -z "$missing" ] && command -v dpkg-query >/dev/null 2>&1; then
     echo "install-servers: all there: $PACKAGES"
     exit 0
 fi
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "install-servers: no apt-get here. Install Dovecot (IMAP), Postfix, PostgreSQL and openssl by your system's" \
+    echo "install-servers: no apt-get here. Install Dovecot (IMAP), Postfix, PostgreSQL, openssl and Chromium by your system's" \
         "means, or run the tests without them: those that need a server are skipped." >&2
     exit 0
 fi

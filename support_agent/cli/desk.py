@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from support_agent.cli.options import ConfigOption, now, settings_of
+from support_agent.cli.options import ConfigOption, now, settings_of, stopped_by_signal
 from support_agent.config.log import configure_log
 
 
@@ -20,4 +20,4 @@ def desk(config: ConfigOption = None) -> None:
     settings = settings_of(config)
     configure_log(settings.log)
     with open_desk(settings) as (store, stages):
-        serve(open_page(Desk(settings, store, stages, now), typer.echo), settings.desk_page)
+        serve(open_page(Desk(settings, store, stages, now), typer.echo), settings.desk_page, stopped_by_signal())

@@ -6,14 +6,12 @@ stdout, everything else to stderr. Checked by tests/unit/cli/test_main.py and, a
 
 from __future__ import annotations
 
-import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
@@ -26,11 +24,11 @@ from support_agent.cli.case import case_app
 from support_agent.cli.desk import desk
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
-from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption
+from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption, stopped_by_signal
 from support_agent.cli.options import config_file as _config_file
 from support_agent.cli.options import now as _now
 from support_agent.cli.options import print_data as _print
-from support_agent.cli.options import settings_of as _settings
+from support_agent.cli.options import stopped_by_signal as _settings
 from support_agent.cli.outbox import outbox_app
 from support_agent.cli.policies import policies_app
 from support_agent.config.settings import Settings
@@ -125,9 +123,7 @@ def run(
 
     settings = _settings(config)
     configure_log(settings.log)
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stopped_by_signal()
     with open_workers(settings, load_brands(settings)) as workers:
         run_all({name: worker.run_once if once else worker.run for name, worker in workers.items()}, stop)
 

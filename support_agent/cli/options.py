@@ -6,9 +6,11 @@ Checked by tests/unit/cli/test_main.py.
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any
 
 import typer
@@ -48,6 +50,14 @@ def config_file(path: Path | None) -> Path:
 def now() -> datetime:
     """The clock."""
     return datetime.now(UTC)
+
+
+def stopped_by_signal() -> Event:
+    """An event that SIGTERM and SIGINT set, for what runs until it is stopped."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
 
 
 def print_data(data: BaseModel | Sequence[BaseModel], as_json: bool, text: str) -> None:

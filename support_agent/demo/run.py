@@ -67,6 +67,7 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
     config = workspace / CONFIG_FILE
     write(f"  support-agent cases --config {config}\n  support-agent why CASE --config {config}")
     write(f"  support-agent replay --all --config {config}")
+    write(f"The desk's page, with what went to people:\n  support-agent desk --config {config}")
 
 
 def _make_workspace(workspace: Path, now: datetime) -> None:

@@ -5,7 +5,9 @@ Checked by tests/acceptance/test_desk_page.py, in a browser.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
+from threading import Event, Thread
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -48,8 +50,12 @@ def _entrance(desk: Desk) -> Entrance:
             raise ConfigError("not yet")
 
 
-def serve(app: ASGIApp, page: DeskPageSettings) -> None:
-    """Serve until the process is told to stop."""
+def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:
+    """Serve until `stop` is set.
+
+    Raises:
+        ConfigError: the address is in use, or not one of this machine.
+    """
     config = uvicorn.Config(
         app,
         host=page.host,
@@ -61,4 +67,20 @@ def serve(app: ASGIApp, page: DeskPageSettings) -> None:
         timeout_graceful_shutdown=STOP_S,
         lifespan="off",
     )
-    uvicorn.Server(config).run()
+    server = uvicorn.Server(config)
+    # In the main thread the library would take over the signals and end the process by the signal itself.
+    try:
+        with _socket_on(page) as bound:
+            thread = Thread(target=server.run, kwargs={"sockets": [bound]}, name="desk-page")
+            thread.start()
+            stop.wait()
+            server.should_exit = True
+            thread.join()
+    except OSError as error:
+        raise ConfigError(f"desk_page: cannot listen on {page.host}:{page.port}: {error.strerror}") from error
+
+
+def _socket_on(page: DeskPageSettings) -> socket.socket:
+    """A socket that listens where the page is served."""
+    family = socket.AF_INET6 if ":" in page.host else socket.AF_INET
+    return socket.create_server((page.host, page.port), family=family)
