@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from support_agent.cases.pause import read_pause
 from support_agent.core.levels import Level
-from support_agent.desk_page.visit import Desk, Page, Result, Shown, Visit
+from support_agent.desk_page.visit import Desk, Page, Result, SeeOther, Shown, Visit
 from support_agent.store.queue import NOBODY, Facet, Facets, QueuedCase, QueueFilter
 from support_agent.store.records import CaseId
 
@@ -18,6 +18,8 @@ SHOWN = 50
 """Cases of one page."""
 NONE = "-"
 """Stands for "nobody" or "none" in an address, where an empty value would be left out."""
+MOST_SOUGHT = 320
+"""Characters of an address that is looked for."""
 FILTERS = ("assignee", "desk", "reason", "level", "language")
 
 
@@ -82,4 +84,13 @@ def _place(text: str) -> tuple[datetime, CaseId] | None:
         return None
 
 
-PAGES = (Page("/", queue),)
+def find(desk: Desk, visit: Visit) -> Result:
+    """The cases of a customer, or the one with an id."""
+    text = visit.query.get("q", "").strip()[:MOST_SOUGHT]
+    found = desk.store.cases.found(text, SHOWN) if text else ()
+    if len(found) == 1:
+        return SeeOther(f"/cases/{found[0].id}")
+    return Shown("found.html", {"sought": text, "found": found})
+
+
+PAGES = (Page("/", queue), Page("/cases", find))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, update
+from sqlalchemy import func, or_, update
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError
@@ -87,6 +87,16 @@ class Cases:
         )
         with self.database.read() as session:
             return tuple(_existing(session, CaseId(found)) for found in session.exec(query))
+
+    def found(self, text: str, limit: int) -> tuple[CaseRecord, ...]:
+        """Return the case with this id, and those of the customer with this address, the newest first."""
+        query = (
+            select(col(CaseRow.id))
+            .where(or_(col(CaseRow.id) == text.lower(), col(CaseRow.customer_address) == text.lower()))
+            .order_by(col(CaseRow.opened_at).desc(), col(CaseRow.id))
+        )
+        with self.database.read() as session:
+            return tuple(_existing(session, CaseId(found)) for found in session.exec(query.limit(limit)))
 
     def escalate(self, case_id: CaseId) -> None:
         """Close a case to automation; only a person gives it back."""
