@@ -42,16 +42,9 @@ def queue(desk: Desk, visit: Visit) -> Result:
         "after": _written(found[SHOWN - 1]) if len(found) > SHOWN else "",
         "total": facets.total,
         "filters": _filters(facets, visit),
-        "reason": lambda code: _reason(desk, visit, code),
         "paused": str(paused) if paused else "",
     }
     return Shown("queue.html", values)
-
-
-def _reason(desk: Desk, visit: Visit, code: str | None) -> str:
-    """The company's words for a reason code, in the reader's language."""
-    word = desk.stages().queue.templates.word("reason", code or "", visit.wording.tag)
-    return word.text if word is not None else visit.wording.of("reason", code or "none")
 
 
 def _filter(visit: Visit) -> QueueFilter:
@@ -68,7 +61,9 @@ def _level(text: str | None) -> Level | None:
 def _filters(facets: Facets, visit: Visit) -> tuple[Filter, ...]:
     values = (facets.assignees, facets.desks, facets.reasons, facets.levels, facets.languages)
     return tuple(
-        Filter(name, found, visit.query.get(name, "")) for name, found in zip(FILTERS, values, strict=True) if found
+        Filter(name, found, chosen)
+        for name, found in zip(FILTERS, values, strict=True)
+        if (chosen := visit.query.get(name, "")) or len(found) > 1  # one value filters nothing
     )
 
 
