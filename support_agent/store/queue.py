@@ -6,7 +6,8 @@ only reads. Checked by tests/contract/store/test_queue.py and, on many cases, te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -122,8 +123,11 @@ class Queue:
         return Facets(total=total, **counted)
 
 
-def _facets(rows: Any) -> tuple[Facet, ...]:
-    found = [Facet(value=NOBODY if value is None else str(value), cases=cases) for value, cases in rows]
+def _facets(rows: Iterable[tuple[str | int | None, int]]) -> tuple[Facet, ...]:
+    counted = Counter[str]()
+    for value, cases in rows:
+        counted[NOBODY if value is None else str(value)] += cases
+    found = (Facet(value=value, cases=cases) for value, cases in counted.items())
     return tuple(sorted(found, key=lambda one: (-one.cases, one.value)))
 
 
