@@ -17,6 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, cast
 
 import structlog
@@ -288,26 +289,34 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
     """
     from support_agent.ops.evals.opening import NoModel
 
+    loading, opening = Lock(), Lock()
+
     @lru_cache(maxsize=1)
     def stages_of(stamp: tuple[tuple[str, int, int], ...]) -> Stages:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
-        decider = cache(
-            lambda: open_decider(
-                settings,
-                stderr_progress(),
-                in_memory=True,
-                model=cast("LanguageModel", NoModel()),
-                company=company,
-                templates=templates,
+
+        @cache
+        def opened() -> Decider:
+            model = cast("LanguageModel", NoModel())
+            return open_decider(
+                settings, stderr_progress(), in_memory=True, model=model, company=company, templates=templates
             )
-        )
+
+        def decider() -> Decider:
+            with opening:
+                return opened()
+
         transport = SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now)
-        stages = wire(settings, store, transport, company, templates, decider, utc_now)
-        stages.keep_company()
-        return stages
+        made = wire(settings, store, transport, company, templates, decider, utc_now)
+        made.keep_company()
+        return made
+
+    def stages() -> Stages:
+        with loading:
+            return stages_of(stamp_of(settings.company))
 
     with open_store(settings) as store:
-        yield store, lambda: stages_of(stamp_of(settings.company))
+        yield store, stages
 
 
 def open_dry_run(settings: Settings) -> DryRun:

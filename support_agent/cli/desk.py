@@ -5,10 +5,21 @@ Checked by tests/acceptance/test_desk_page.py, in a browser.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import structlog
 import typer
 
 from support_agent.cli.options import ConfigOption, now, settings_of, stopped_by_signal
 from support_agent.config.log import configure_log
+from support_agent.errors import SupportAgentError
+
+if TYPE_CHECKING:
+    from support_agent.workflow.stages import Stages
+
+log = structlog.get_logger(__name__)
 
 
 def desk(config: ConfigOption = None) -> None:
@@ -20,4 +31,16 @@ def desk(config: ConfigOption = None) -> None:
     settings = settings_of(config)
     configure_log(settings.log)
     with open_desk(settings) as (store, stages):
-        serve(open_page(Desk(settings, store, stages, now), typer.echo), settings.desk_page, stopped_by_signal())
+        page = open_page(Desk(settings, store, stages, now), typer.echo)
+        opening = Thread(target=_open_search, args=(stages,), name="opens-the-search")
+        opening.start()
+        serve(page, settings.desk_page, stopped_by_signal())
+        opening.join()  # its libraries do not survive a process that ends meanwhile
+
+
+def _open_search(stages: Callable[[], Stages]) -> None:
+    """Open the embedding models, so that the first preview need not wait for them."""
+    try:
+        stages().decider()
+    except SupportAgentError as error:
+        log.warning("search_not_opened", code=error.code, error=str(error))

@@ -19,7 +19,7 @@ def test_the_page_is_served_to_whoever_has_the_link_and_stops_when_asked(workspa
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     settings = {"DESK_PAGE__PORT": port, "DESK__ADDRESS": "desk@harborfile.example"}
-    command = [PROGRAM, "desk", "--config", "support-agent.toml"]
+    command = [str(PROGRAM), "desk", "--config", "support-agent.toml"]
     with subprocess.Popen(
         command, cwd=workspace, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
