@@ -287,6 +287,7 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
     Raises:
         ConfigError: a file of the company or the database cannot be used.
     """
+    from support_agent.ops.backtest.running import model_free
     from support_agent.ops.evals.opening import NoModel
 
     loading, opening = Lock(), Lock()
@@ -297,9 +298,9 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
 
         @cache
         def opened() -> Decider:
-            model = cast("LanguageModel", NoModel())
+            model, free = cast("LanguageModel", NoModel()), model_free(settings)
             return open_decider(
-                settings, stderr_progress(), in_memory=True, model=model, company=company, templates=templates
+                free, stderr_progress(), in_memory=True, model=model, company=company, templates=templates
             )
 
         def decider() -> Decider:
