@@ -39,6 +39,8 @@ log = structlog.get_logger(__name__)
 MAX_FIELDS, MAX_FILES = 200, 20
 FIELD_BYTES = 1_000_000
 """Longest field of a form: own words, or a document that is edited."""
+SHOWN_CHARACTERS = 100
+"""Longest part of what somebody sent that is logged."""
 LIVE, SEEN, VERSION = "X-Live", "X-Seen", "X-Version"
 """Headers between the page's script and this module: it looks for news by itself; what it shows; what there is."""
 SECTIONS = (("/", "queue", Role.READ),)
@@ -104,6 +106,8 @@ class _Site:
         async def answer(request: Request) -> Response:
             token, session = self._session(request)
             if session is None and (address := self.entrance.address_of(request)) is not None:
+                if person_of(self.desk.settings, address) is None:  # has no session, which would end another person's
+                    raise HTTPException(403)
                 token = self.sessions.open(address)
                 session = self.sessions.of(token)
             if session is None:
@@ -165,7 +169,7 @@ class _Site:
         is_live = LIVE in request.headers
         if page.method == "POST":
             what = visit.form.get("do", "")
-            log.info("desk_page_act", who=visit.person.address, path=request.url.path, what=what[:100])
+            log.info("desk_page_act", who=visit.person.address, path=request.url.path, what=what[:SHOWN_CHARACTERS])
         try:
             result = await run_in_threadpool(page.view, self.desk, visit)
         except NotFound:
@@ -212,14 +216,13 @@ class _Site:
     async def sign_in(self, request: Request) -> Response:
         """Begin to sign in, or say how to."""
         where = await run_in_threadpool(self.entrance.begin, request, own_path(request.query_params.get("next", "")))
-        if isinstance(where, str):
-            return self._plain(request, "signing_in", 401)
-        return where
+        return self._plain(request, f"by_{where}", 401) if isinstance(where, str) else where
 
     async def signed_in(self, request: Request) -> Response:
         """End a sign-in: open a session with an id of its own, whatever cookie the browser had."""
         came = await run_in_threadpool(self.entrance.end, request)
         if came is None or person_of(self.desk.settings, came.address) is None:
+            log.warning("desk_page_not_let_in", who=came.address[:SHOWN_CHARACTERS] if came is not None else None)
             return self._plain(request, "not_let_in", 403)
         token, _ = self._session(request)
         self.sessions.close(token)
@@ -234,6 +237,7 @@ class _Site:
         if session is not None:
             await self._form(request, session)
             self.sessions.close(token)
+            log.info("desk_page_signed_out", who=session.address)
         response = self._plain(request, "signed_out", 200)
         response.delete_cookie(self.cookie, secure=self.is_secure, httponly=True, samesite="lax")
         return response
