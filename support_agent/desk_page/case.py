@@ -7,6 +7,7 @@ tests/journey/test_page_acts.py.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -47,6 +48,8 @@ from support_agent.workflow.desk_commands import Offer
 
 ORDERS = {"close": Order.CLOSE, "reopen": Order.REOPEN, "assign": Order.ASSIGN, "give back": Order.GIVE_BACK}
 """What a person may order about a case that has no packet; with one, closing and giving back are commands."""
+KEY = re.compile(r"[A-Z2-7]{26}")
+"""A command's key."""
 DONE_WITH = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS, Command.CLOSE, Command.SPAM, Command.GIVE_BACK)
 """After these the person goes on to the queue."""
 
@@ -124,7 +127,8 @@ def act(desk: Desk, visit: Visit) -> Result:
 def frame(desk: Desk, visit: Visit) -> Result:
     """The HTML of an answer: one of the outbox, or, with `choose` in the address, the preview of a document."""
     case_id = CaseId(visit.path["case"])
-    if (number := document_of(visit.query.get("choose"))) is not None:
+    if visit.query.get("choose"):
+        number = _chosen(visit)
         offer = desk.stages().desk.offer(case_id)
         if offer is None:
             raise NotFound
@@ -155,9 +159,21 @@ def download(desk: Desk, visit: Visit) -> Result:
     return Download(contents[at], clean_name(attachments[at].name) or f"file-{at + 1}")
 
 
+def _chosen(visit: Visit) -> int:
+    """The number of the document that the address names."""
+    kind, _, number = visit.query["choose"].partition(":")
+    if kind != "document" or not _is_number(number):
+        raise NotFound
+    return int(number)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 6
+
+
 def _act_in(visit: Visit, command: Command) -> Act:
     number = visit.form.get("number", "")
-    if command is Command.DOCUMENT and not (number.isascii() and number.isdigit() and len(number) < 6):
+    if not KEY.fullmatch(visit.form["key"]) or (command is Command.DOCUMENT and not _is_number(number)):
         raise NotFound
     return Act(
         command=command,
@@ -222,12 +238,9 @@ def _options(desk: Desk, story: CaseStory, offer: Offer | None) -> tuple[Option,
 
 def _preview(desk: Desk, visit: Visit, story: CaseStory, offer: Offer | None) -> tuple[Answer | None, str]:
     """The document that the address names as the customer would get it, or why it cannot be sent."""
-    choice = visit.query.get("choose", "")
-    if not choice or offer is None:
+    if not visit.query.get("choose") or offer is None:
         return None, ""
-    number = document_of(choice) if choice.removeprefix("document:").isdigit() else None
-    if number is None:
-        raise NotFound
+    number = _chosen(visit)
     try:
         made = _document(desk, offer, number)
     except (ConfigError, SupportAgentError) as error:
@@ -242,7 +255,7 @@ def _preview(desk: Desk, visit: Visit, story: CaseStory, offer: Offer | None) ->
         created_at=desk.now(),
     )
     subject, lines = lines_of(record, None)
-    return Answer(subject, lines, f"/cases/{story.case_id}/frame?choose={choice}"), ""
+    return Answer(subject, lines, f"/cases/{story.case_id}/frame?choose=document:{number}"), ""
 
 
 def _document(desk: Desk, offer: Offer, number: int) -> RenderedMail:

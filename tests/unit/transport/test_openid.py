@@ -141,6 +141,6 @@ def test_a_provider_that_cannot_be_reached(why: str, kind: type[SupportAgentErro
 
 def test_on_this_machine_a_provider_needs_no_tls() -> None:
     issuer = "http://127.0.0.1:9000/tenant"
-    plain = {"issuer": issuer, "token_endpoint": "http://127.0.0.1:9000/token"}
+    plain: dict[str, object] = {"issuer": issuer, "token_endpoint": "http://127.0.0.1:9000/token"}
     provider = MadeProvider(Clock(), document=plain)
     assert Provider.read(impatient(oidc_issuer=issuer, oidc_timeout_s=5), provider.transport).document.issuer == issuer
