@@ -44,6 +44,7 @@ from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
+from support_agent.transport.openid import Provider
 from support_agent.transport.outbox import SmtpTransport, Transport
 
 if TYPE_CHECKING:
@@ -433,6 +434,7 @@ def real_probes(now: datetime) -> Probes:
         check_sender=lambda settings: SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now).check(),
         ask_model=ask_server,
         count_entries=count_entries,
+        read_issuer=Provider.read,
     )
 
 

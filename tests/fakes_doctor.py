@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
+from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import ChromaSettings, ModelSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, Health
@@ -29,6 +30,7 @@ class Outside:
     sender: Exception | None = None
     model: Scores | Exception = SURE
     entries: int | Exception | None = None
+    issuer: Exception | None = None
     cursors: list[Cursor | None] = field(default_factory=list)
 
     def probes(self, now: datetime = NOON) -> Probes:
@@ -45,7 +47,10 @@ class Outside:
         def count_entries(_: ChromaSettings) -> int | None:
             return _given(self.entries)
 
-        return Probes(now, look_at_mailbox, check_sender, ask_model, count_entries)
+        def read_issuer(_: DeskPageSettings) -> object:
+            return _given(self.issuer)
+
+        return Probes(now, look_at_mailbox, check_sender, ask_model, count_entries, read_issuer)
 
 
 def _given(answer: T | Exception) -> T:

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from html.parser import HTMLParser
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import httpx2
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
+from support_agent.config.settings import Settings
 from support_agent.desk_page.server import PAGES
 from support_agent.desk_page.sessions import Sessions
-from support_agent.desk_page.sign_in import ProxyEntrance
+from support_agent.desk_page.sign_in import Entrance, ProxyEntrance
 from support_agent.desk_page.site import open_site
-from support_agent.desk_page.visit import Desk
+from support_agent.desk_page.visit import Desk, Page, Shown
 from tests.fakes_journey import DESK, Office
+
+if TYPE_CHECKING:
+    from support_agent.store.store import Store
+    from support_agent.workflow.stages import Stages
 
 WHO = "X-Forwarded-Email"
 BY_PROXY = DeskPageSettings(sign_in="proxy", proxy_addresses=("0.0.0.0/0",))
+
+
+HOME = (Page("/", lambda desk, visit: Shown("base.html", {})),)
+"""A page that shows who is signed in."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,14 @@ def forms_of(page: str) -> list[Form]:
     reader = _Forms()
     reader.feed(page)
     return reader.forms
+
+
+def bare_site(
+    settings: Settings, entrance: Entrance, now: Callable[[], datetime], pages: Sequence[Page] = HOME
+) -> ASGIApp:
+    """The site with pages that need neither store nor company."""
+    desk = Desk(settings, cast("Store", None), cast("Callable[[], Stages]", None), now)
+    return open_site(desk, Sessions(settings.desk_page, now), entrance, pages)
 
 
 @dataclass

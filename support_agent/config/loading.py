@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from support_agent.config.mail_servers import Server
+from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
@@ -145,14 +145,23 @@ def _absolute(value: object, folder: Path) -> object:
 
 
 def _with_passwords(settings: Settings) -> Settings:
-    """Read the passwords of the mail servers from their files; a password that is given directly wins."""
-    changed: dict[str, Server] = {}
+    """Read passwords and the page's client secret from their files; what is given directly wins."""
+    changed: dict[str, Frozen] = {}
     for section, server in (("imap", settings.imap), ("smtp", settings.smtp)):
         if server.password_file is not None and not server.password.get_secret_value():
             origin = f"{section}.password_file ({server.password_file})"
             password = SecretStr(_secret_in(server.password_file, section, "password_file", origin))
             changed[section] = server.model_copy(update={"password": password})
-    return settings.model_copy(update=changed)
+    return settings.model_copy(update=changed | _with_client_secret(settings.desk_page))
+
+
+def _with_client_secret(page: DeskPageSettings) -> dict[str, DeskPageSettings]:
+    """Read `desk_page.oidc_client_secret` from its file; one that is given directly wins."""
+    key, file = "oidc_client_secret_file", page.oidc_client_secret_file
+    if file is None or page.oidc_client_secret.get_secret_value():
+        return {}
+    secret = SecretStr(_secret_in(file, "desk_page", key, f"desk_page.{key} ({file})"))
+    return {"desk_page": page.model_copy(update={"oidc_client_secret": secret})}
 
 
 def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "write it there") -> str:

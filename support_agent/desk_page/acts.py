@@ -11,6 +11,7 @@ what the person saw: if that has changed, nothing is done. Checked by tests/jour
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -25,6 +26,7 @@ from support_agent.desk_page.people import Person
 from support_agent.desk_page.visit import Desk, Upload
 from support_agent.errors import PermanentError, SupportAgentError
 from support_agent.mail.message import parse
+from support_agent.outbound.staff_files import clean_name
 from support_agent.store.records import PAGE_FOLDER, CaseId, CaseRecord, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.desk_commands import Offer
@@ -33,6 +35,8 @@ WHY = "signed in on the desk's page"
 REFUSED = "command_refused"
 UNFOLDED = SMTP.clone(max_line_length=990)
 """The library would encode a long Message-ID so that no program finds it."""
+KIND = re.compile(r"(application|audio|font|image|text|video)/([a-z0-9][a-z0-9.+-]{0,80})(?=;|$)")
+"""Types of files that a browser may name; others (a mail, a mail of parts) would not be one file."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,9 @@ def _mail(desk: Desk, person: Person, packet: OutboxRecord, act: Act) -> bytes:
     message["In-Reply-To"] = packet.message_id
     message.set_content(act.words.replace("\r\n", "\n"))
     for file in act.files:
-        main, _, sub = file.content_type.partition("/")
-        message.add_attachment(file.data, maintype=main, subtype=sub or "octet-stream", filename=file.name)
+        found = KIND.match(file.content_type.lower())
+        main, sub = found.groups() if found else ("application", "octet-stream")
+        message.add_attachment(file.data, maintype=main, subtype=sub, filename=clean_name(file.name))
     if message.is_multipart():
         parts = hashlib.sha256(b"".join(file.data for file in act.files) + act.words.encode()).hexdigest()
         message.set_boundary(f"page-{parts[:32]}")

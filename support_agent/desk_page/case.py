@@ -7,6 +7,7 @@ tests/journey/test_page_acts.py.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -58,6 +59,8 @@ ORDERS = {
     "give back": Order.GIVE_BACK,
 }
 """What a person may order about a case; where a packet offers it, closing and giving back are commands."""
+KEY = re.compile(r"[A-Z2-7]{26}")
+"""A command's key."""
 DONE_WITH = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS, Command.CLOSE, Command.SPAM, Command.GIVE_BACK)
 """After these the person goes on to the queue."""
 SENDING = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS)
@@ -196,6 +199,8 @@ def download(desk: Desk, visit: Visit) -> Result:
 
 def _act_in(visit: Visit, command: Command) -> Act:
     choice = _choice(visit.form.get("choice")) if command is Command.DOCUMENT else None
+    if command is not Command.OWN_WORDS and not KEY.fullmatch(visit.form.get("key", "")):
+        raise NotFound
     if command is Command.DOCUMENT and choice is None:
         raise NotFound
     return Act(

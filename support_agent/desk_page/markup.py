@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.resources import files
 
 import jinja2
 
@@ -30,15 +29,10 @@ def _clean(value: object) -> object:
     return without_unsafe(value) if type(value) is str else value
 
 
-def _load(name: str) -> str | None:
-    place = files(__package__).joinpath("templates", name)
-    return place.read_text(encoding="utf-8") if place.is_file() else None
-
-
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_load),
+        loader=jinja2.PackageLoader("support_agent.desk_page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,7 +1,7 @@
 """Who may do what on the desk's page: a person is an address with a role, by the settings.
 
-Invariant: roles come from the settings of now, never from a session, so that whoever is removed is out at once.
-Checked by tests/unit/desk_page/test_people.py.
+Invariant: roles come from the settings that are served with, never from a session: after a restart, which ends all
+sessions, whoever was removed is out. Checked by tests/unit/desk_page/test_people.py.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from enum import StrEnum
 
 from support_agent.cases.route import staff_addresses
 from support_agent.config.settings import Settings
+from support_agent.core.findings import Severity
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import lower_address
 from support_agent.errors import ConfigError
+from support_agent.ops.check_page import check_page
+from support_agent.ops.config_file import ConfigFile
 
 
 class Role(StrEnum):
@@ -38,7 +41,7 @@ class Person(Frozen):
 def person_of(settings: Settings, address: str) -> Person | None:
     """The person with this address; None: nobody who may see the page."""
     plain, page = lower_address(address), settings.desk_page
-    is_staff = plain in staff_addresses(settings)
+    is_staff = bool(plain) and plain in staff_addresses(settings)
     if is_staff and plain in map(lower_address, page.admins):
         return Person(address=plain, role=Role.ADMIN)
     if is_staff:
@@ -47,17 +50,13 @@ def person_of(settings: Settings, address: str) -> Person | None:
 
 
 def check_people(settings: Settings) -> None:
-    """Refuse settings under which nobody could use the page.
+    """Refuse settings under which nobody could use the page, or others could: what `support-agent check` finds.
 
     Raises:
-        ConfigError: an admin is not of the staff, or the one-time link would be served to other machines.
+        ConfigError: the first such finding, or nobody is there whom the link could sign in.
     """
-    staff, page = staff_addresses(settings), settings.desk_page
-    if strangers := [address for address in page.admins if lower_address(address) not in staff]:
-        todo = "add them to desk.staff: what an admin sends to a customer is a staff member's mail"
-        raise ConfigError(f"desk_page.admins are not of the staff: {', '.join(strangers)}: {todo}")
-    if page.sign_in == "link" and not page.is_loopback:
-        todo = 'set desk_page.sign_in = "proxy" or "oidc", or host = "127.0.0.1"'
-        raise ConfigError(f"desk_page.host = {page.host} can be reached by other machines: {todo}")
-    if page.sign_in == "oidc" and not (page.oidc_issuer and page.oidc_client_id):
-        raise ConfigError('desk_page.sign_in = "oidc" needs desk_page.oidc_issuer and desk_page.oidc_client_id')
+    for finding in check_page(settings, ConfigFile.read(None)):
+        if finding.severity is Severity.ERROR:
+            raise ConfigError(str(finding))
+    if settings.desk_page.sign_in == "link" and not settings.desk.address:
+        raise ConfigError('desk.address is not set, and desk_page.sign_in = "link" signs in that person: write it')

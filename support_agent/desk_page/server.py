@@ -20,6 +20,7 @@ from support_agent.desk_page.sign_in import Entrance, LinkEntrance, ProxyEntranc
 from support_agent.desk_page.site import open_site
 from support_agent.desk_page.visit import Desk, Page
 from support_agent.errors import ConfigError
+from support_agent.transport.openid import Provider
 
 PAGES: tuple[Page, ...] = (*queue.PAGES, *case.PAGES, *evidence.PAGES, *replayed.PAGES)
 STOP_S = 5
@@ -30,7 +31,8 @@ def open_page(desk: Desk, say: Callable[[str], None]) -> ASGIApp:
     """The application, ready to be served; the one-time link, if there is one, is said.
 
     Raises:
-        ConfigError: nobody could use the page, or others than this machine could.
+        ConfigError: nobody could use the page, or others than this machine could; or the OpenID Connect provider
+            cannot be used. TransientError: the provider does not answer now.
     """
     check_people(desk.settings)
     entrance = _entrance(desk)
@@ -47,7 +49,9 @@ def _entrance(desk: Desk) -> Entrance:
         case "proxy":
             return ProxyEntrance(page)
         case "oidc":
-            raise ConfigError("not yet")
+            from support_agent.desk_page.oidc import OidcEntrance  # here: its cryptography takes its time to import
+
+            return OidcEntrance(page, Provider.read(page), desk.now)
 
 
 def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:

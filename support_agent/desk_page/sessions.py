@@ -18,6 +18,8 @@ from typing import NamedTuple
 from support_agent.config.desk_page import DeskPageSettings
 
 TOKEN_BYTES = 32
+MOST_OF_ONE = 10
+"""A person with more sessions gets room for a further one from the own ones, so that nobody can end all others'."""
 
 
 class Notice(NamedTuple):
@@ -57,7 +59,7 @@ class Sessions:
         with self._lock:
             self._drop_old(now)
             if len(self._open) >= self.settings.max_sessions:
-                del self._open[min(self._open, key=lambda key: self._open[key].seen_at)]
+                self._drop_idlest(address)
             made = Session(address, secrets.token_urlsafe(TOKEN_BYTES), now, now)
             self._open[_digest(token)] = made
         return token
@@ -97,6 +99,12 @@ class Sessions:
         """End a session."""
         with self._lock:
             self._open.pop(_digest(token), None)
+
+    def _drop_idlest(self, address: str) -> None:
+        """Make room: for a person with many sessions among these, else among all."""
+        own = [key for key, session in self._open.items() if session.address == address]
+        among = own if len(own) >= MOST_OF_ONE else list(self._open)
+        del self._open[min(among, key=lambda key: self._open[key].seen_at)]
 
     def _drop_old(self, now: datetime) -> None:
         idle, longest = timedelta(minutes=self.settings.idle_min), timedelta(hours=self.settings.session_h)

@@ -1,4 +1,4 @@
-"""How people sign in: a one-time link on this machine, or a trusted proxy's header.
+"""How people sign in: a one-time link on this machine, or a trusted proxy's header; `oidc` has the third way.
 
 Invariant: a link works once and for some minutes; the header counts only from the proxy's own networks; after a sign-in
 people go on only to a path of the page itself. Checked by tests/unit/desk_page/test_sign_in.py.
@@ -39,7 +39,7 @@ class Entrance(Protocol):
     """A way to sign in."""
 
     def begin(self, request: Request, to: str) -> Response | str:
-        """Send the browser where people sign in, or return why the page cannot do that itself."""
+        """Send the browser where people sign in, or return what says how people do it: "link" or "proxy"."""
 
     def end(self, request: Request) -> Came | None:
         """Who comes back from there; None: nobody proved anything."""
@@ -126,6 +126,7 @@ def _is_from(request: Request, networks: tuple[str, ...]) -> bool:
         peer = ip_address(request.client.host if request.client is not None else "")
     except ValueError:
         return False
+    peer = getattr(peer, "ipv4_mapped", None) or peer  # as a socket for both families has it
     return any(peer in ip_network(network) for network in networks)
 
 

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from itertools import chain
 from urllib.parse import quote, urlsplit
 
 import structlog
@@ -19,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -32,18 +33,22 @@ from support_agent.desk_page.sessions import Session, Sessions
 from support_agent.desk_page.sign_in import Entrance, own_path
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Upload, Visit
 from support_agent.desk_page.wording import Wording, chosen_tag
-from support_agent.errors import SupportAgentError, TransientError
+from support_agent.errors import SupportAgentError, TransientError, raised_at
 
 log = structlog.get_logger(__name__)
 
 MAX_FIELDS, MAX_FILES = 200, 20
 FIELD_BYTES = 1_000_000
 """Longest field of a form: own words, or a document that is edited."""
+SHOWN_CHARACTERS = 100
+"""Longest part of what somebody sent that is logged."""
 LIVE, SEEN, VERSION = "X-Live", "X-Seen", "X-Version"
 """Headers between the page's script and this module: it looks for news by itself; what it shows; what there is."""
 SECTIONS = (("/", "queue", Role.READ),)
 """The links at the top: address, the code of the word, and the role that it needs."""
 NOT_FOUND_CODES = ("no_case", "no_outbox", "no_mail")
+STATUSES = (400, 401, 403, 404, 405, 409, 413, 500, 503)
+"""Those that have words of their own."""
 COMMON_HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -104,6 +109,8 @@ class _Site:
         async def answer(request: Request) -> Response:
             token, session = self._session(request)
             if session is None and (address := self.entrance.address_of(request)) is not None:
+                if person_of(self.desk.settings, address) is None:  # has no session, which would end another person's
+                    raise HTTPException(403)
                 token = self.sessions.open(address)
                 session = self.sessions.of(token)
             if session is None:
@@ -124,11 +131,15 @@ class _Site:
 
     async def _visit(self, request: Request, person: Person, session: Session) -> Visit:
         fields, uploads = await self._form(request, session) if request.method == "POST" else ({}, ())
+        path, query = {key: str(value) for key, value in request.path_params.items()}, dict(request.query_params)
+        names = (part for upload in uploads for part in (upload.name, upload.content_type))
+        if not all(map(_is_text, (*path.values(), *chain(*query.items(), *fields.items()), *names))):
+            raise HTTPException(400)
         return Visit(
             person=person,
             wording=self._wording(request),
-            path={key: str(value) for key, value in request.path_params.items()},
-            query=dict(request.query_params),
+            path=path,
+            query=query,
             form=fields,
             files=uploads,
         )
@@ -165,7 +176,7 @@ class _Site:
         is_live = LIVE in request.headers
         if page.method == "POST":
             what = visit.form.get("do", "")
-            log.info("desk_page_act", who=visit.person.address, path=request.url.path, what=what[:100])
+            log.info("desk_page_act", who=visit.person.address, path=request.url.path, what=what[:SHOWN_CHARACTERS])
         try:
             result = await run_in_threadpool(page.view, self.desk, visit)
         except NotFound:
@@ -212,14 +223,13 @@ class _Site:
     async def sign_in(self, request: Request) -> Response:
         """Begin to sign in, or say how to."""
         where = await run_in_threadpool(self.entrance.begin, request, own_path(request.query_params.get("next", "")))
-        if isinstance(where, str):
-            return self._plain(request, "signing_in", 401)
-        return where
+        return self._plain(request, f"by_{where}", 401) if isinstance(where, str) else where
 
     async def signed_in(self, request: Request) -> Response:
         """End a sign-in: open a session with an id of its own, whatever cookie the browser had."""
         came = await run_in_threadpool(self.entrance.end, request)
         if came is None or person_of(self.desk.settings, came.address) is None:
+            log.warning("desk_page_not_let_in", who=came.address[:SHOWN_CHARACTERS] if came is not None else None)
             return self._plain(request, "not_let_in", 403)
         token, _ = self._session(request)
         self.sessions.close(token)
@@ -234,6 +244,7 @@ class _Site:
         if session is not None:
             await self._form(request, session)
             self.sessions.close(token)
+            log.info("desk_page_signed_out", who=session.address)
         response = self._plain(request, "signed_out", 200)
         response.delete_cookie(self.cookie, secure=self.is_secure, httponly=True, samesite="lax")
         return response
@@ -254,12 +265,12 @@ class _Site:
     async def refused(self, request: Request, error: Exception) -> Response:
         """A page for a request that is refused; for an error of the agent it says what to do."""
         status = error.status_code if isinstance(error, HTTPException) else 500
+        code = f"status_{status if status in STATUSES else 400}"
         said = str(error.detail) if isinstance(error, HTTPException) and error.__cause__ is not None else ""
-        return self._plain(request, f"status_{status}", status, said)
+        return self._plain(request, code, status, said)
 
     async def failed(self, request: Request, error: Exception) -> Response:
-        """A page for a defect of this program; the log says more."""
-        log.error("desk_page_failed", path=request.url.path, error=type(error).__name__, exc_info=error)
+        """A page for a defect of this program; `_Guard` logs it."""
         return self._plain(request, "status_500", 500)
 
     def _plain(self, request: Request, code: str, status: int, said: str = "") -> Response:
@@ -288,7 +299,8 @@ class _Guard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        if headers.get("host", "") != urlsplit(self.settings.origin).netloc:
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if hosts != [urlsplit(self.settings.origin).netloc]:
             return await Response("another host", 421)(scope, receive, _with_headers(send))
         left = self.settings.max_upload_bytes
 
@@ -302,11 +314,21 @@ class _Guard:
 
         if not _is_small(headers.get("content-length", "0"), left):
             return await Response("too large", 413)(scope, receive, _with_headers(send))
-        await self.app(scope, limited, _with_headers(send))
+        try:
+            await self.app(scope, limited, _with_headers(send))
+        except ClientDisconnect:
+            log.info("desk_page_left", path=scope["path"])
+        except Exception as error:  # a traceback with its values would write mails and session ids into the log
+            log.error("desk_page_failed", path=scope["path"], error=type(error).__name__, at=raised_at(error))
 
 
 def _is_small(length: str, limit: int) -> bool:
     return length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= limit
+
+
+def _is_text(given: str) -> bool:
+    """Whether it can be stored: PostgreSQL takes no NUL, and a charset of the form's choice can make surrogates."""
+    return "\0" not in given and not any("\ud800" <= character <= "\udfff" for character in given)
 
 
 def _with_headers(send: Send) -> Send:

@@ -30,6 +30,7 @@ from support_agent.core.locales import FALLBACK_LOCALE
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.ops.check_desk import check_named, check_reminders, check_routes, check_senders
+from support_agent.ops.check_page import check_page
 from support_agent.ops.config_file import ConfigFile, address_findings, is_own
 from support_agent.ops.template_checks import check_templates
 from support_agent.planner.calibration import calibration_findings
@@ -113,7 +114,7 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
         if any(is_own(address, agent) for address in addresses):
             what = f"{key} is the agent's own address, so mail for people comes back to the agent"
             findings.append(config.finding(key, what, "write an address that people read"))
-    for check_people in (check_routes, check_senders, check_reminders):
+    for check_people in (check_routes, check_senders, check_reminders, check_page):
         findings += check_people(settings, config)
     if not agent.secret.get_secret_value():
         todo = "set it to a file with 32 random characters or more; `support-agent init` writes one"

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from support_agent.config.agent import AgentSettings
+from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import load_brands
 from support_agent.config.mail_servers import SentCopies
@@ -57,7 +58,7 @@ class Probes:
 
     `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
     `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
-    store (None: not filled yet).
+    store (None: not filled yet), `read_issuer` reads the document of the desk's page's OpenID Connect provider.
     """
 
     now: datetime
@@ -65,6 +66,7 @@ class Probes:
     check_sender: Callable[[Settings], None]
     ask_model: Callable[[ModelSettings], Scores]
     count_entries: Callable[[ChromaSettings], int | None]
+    read_issuer: Callable[[DeskPageSettings], object]
 
 
 def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
@@ -272,6 +274,16 @@ def _autonomy(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         yield warning("autonomy", f"modes of what the company does not have: {named(unknown)}", todo)
 
 
+def _desk_page(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """How people sign in at the desk's page; `check_agent` says what is wrong with its settings."""
+    subject, page = "desk page", settings.desk_page
+    if page.sign_in != "oidc" or not (page.oidc_issuer and page.oidc_client_id):
+        yield ok(subject, f"{page.origin}, people sign in by {page.sign_in}")
+        return
+    probes.read_issuer(page)
+    yield ok(subject, f"{page.origin}, people sign in at {page.oidc_issuer}, which answers")
+
+
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", _configuration),
@@ -286,6 +298,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("autonomy", _autonomy),
     ("vector store", _vectors),
     ("fact room", _fact_room),
+    ("desk page", _desk_page),
     ("clock", lambda settings, probes: look_at_clock(settings, probes.now)),
 )
 """The checks, in this order."""
