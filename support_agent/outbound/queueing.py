@@ -138,16 +138,19 @@ class OutboundQueue:
         """Queue the weekly digest with the company's templates; if those cannot make it, with the packaged templates.
 
         Args:
-            carrier: The mail that it is stored with; nothing of it is in the digest.
+            carrier: The mail that it is stored with, perhaps with earlier ones; nothing of it is in the digest.
         """
+        number = _next_number(self.store.outbox.find(mail_id=carrier, kind=OutgoingKind.DIGEST))
         parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
         rendered, templates = self._for_staff(
             lambda templates: digest_mail(digest, templates),
             lambda refused: log.warning("digest_refused", code=refused.code),
         )
-        headers = rendered.headers(agent, "", carrier, to, self.now(), parent.message, carrier, is_threaded=False)
+        headers = rendered.headers(
+            agent, "", carrier, to, self.now(), parent.message, carrier, number, is_threaded=False
+        )
         raw = rendered.compose(headers, parent.message, b"")
-        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw))[0]
+        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw, number))[0]
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=_next_number(earlier))

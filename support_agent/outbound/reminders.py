@@ -1,8 +1,8 @@
 """Reminds people of cases that nobody has answered.
 
 Invariant: a reminder is in the outbox before it is sent, and the outbox says how many a case has had, so a process that
-dies reminds nobody twice for one interval. No customer gets one. Checked by tests/unit/outbound/test_reminders.py and
-tests/contract/store/test_waiting.py.
+dies reminds nobody twice for one interval. No customer gets one. Checked by tests/unit/outbound/test_reminders.py,
+tests/contract/store/test_waiting.py and, with real kills, tests/journey/test_kill_people.py.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Invariant: nothing happens without a key that was made for exactly this: the command, the packet, the bytes of the
 proposal or the company's files as they are now. Each key works once, commands send at most one answer to a mail, and a
-step that runs twice does no more. Checked by tests/journey/test_desk_commands.py and, with attacks,
-tests/journey/test_desk_attacks.py.
+step that runs twice does no more. Checked by tests/journey/test_desk_commands.py, with attacks by
+tests/journey/test_desk_attacks.py, and with real kills by tests/journey/test_kill_people.py.
 """
 
 from __future__ import annotations

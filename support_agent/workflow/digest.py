@@ -1,7 +1,7 @@
 """Makes the weekly digest, from the numbers that `support-agent coverage` prints.
 
 Invariant: the outbox has at most one digest for each week, whatever process dies, and it holds no customer's words.
-Checked by tests/unit/workflow/test_digest.py.
+Checked by tests/unit/workflow/test_digest.py and, with real kills, tests/journey/test_kill_people.py.
 """
 
 from __future__ import annotations
