@@ -31,7 +31,7 @@ from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 
-PROPOSED, READY = OutboxStatus.PROPOSED, OutboxStatus.READY
+PROPOSED, READY, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.CANCELLED
 
 
 class Approver(NamedTuple):
@@ -90,6 +90,24 @@ class Approval:
             return ChoiceResult(outbox_id=row.id, status=READY, is_new=is_new)
 
         return approve
+
+    def undo(self, outbox_id: OutboxId, by: Approver, *, is_repeated: bool = False) -> Callable[[], object]:
+        """What undoes an answer that leaves by itself: a person gets the case, and the answer is corrected.
+
+        Args:
+            is_repeated: As in `of`.
+        Raises:
+            ConfigError: there is no such mail. PermanentError: it has left, or does not wait.
+        """
+        stored = self.store.outbox.get(outbox_id) if is_repeated else None
+        row = stored or choosable(self.store, outbox_id, Choice.UNDO)
+        final, nothing = self._final(row), LabelOutcome.NOTHING
+
+        def undo() -> None:
+            self.autonomy.judge(row.mail_id, final, nothing, None, by.who, by.how, self.now())
+            self.store.deliveries.update(row.id, CANCELLED, by.by, by.detail, self.now(), (READY,))
+
+        return undo
 
     def withdrawn(self, row: OutboxRecord) -> str:
         """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too."""

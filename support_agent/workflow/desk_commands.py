@@ -107,6 +107,8 @@ class DeskCommands:
                 return lambda: self._order(mail, Order.GIVE_BACK)
             case Command.CLAIM:
                 return lambda: self._order(mail, Order.CLAIM, to=mail.sender.address)
+            case Command.UNDO:
+                return self._undo(mail, fitting)
             case never:
                 assert_never(never)
 
@@ -186,7 +188,8 @@ class DeskCommands:
         customer_mail = self.routing.received(self.routing.threads.customer_mail_of(row))
         proposed = self.store.outbox.get(OutboxId(packet.proposed_id)) if packet.proposed_id else None
         scope = CommandScope(row.id, customer_mail.id, self.company.version, packet.offered_until)
-        ticket = ticket_of(row.case_id, scope, digest_of(proposed.raw) if proposed is not None else None)
+        digest = digest_of(proposed.raw) if proposed is not None else None
+        ticket = ticket_of(row.case_id, scope, digest, packet.leaves_at)
         return Fitting(row, packet, customer_mail), ticket
 
     def _key(self, mail: RoutedMail, given: Given, fitting: Fitting) -> UsedKey:
@@ -210,6 +213,12 @@ class DeskCommands:
         who, how = mail.sender.address, LabelSource.COMMAND
         approver = Approver(DeliverySource.STAFF, who, f"approved by {who}, {_says(mail)}", how)
         return self.approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
+
+    def _undo(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], object]:
+        """Keep an answer from leaving by itself, as long as it has not left."""
+        outbox_id, who = OutboxId(fitting.packet.proposed_id or ""), mail.sender.address
+        by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, {_says(mail)}", LabelSource.COMMAND)
+        return self.approval.undo(outbox_id, by, is_repeated=self._is_moved(outbox_id, mail))
 
     def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], object]:
         """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""

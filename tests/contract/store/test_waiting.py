@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import JsonValue
 
 from support_agent.cases.people import waiting_cases
 from support_agent.store.desk_records import LabelOutcome
@@ -21,7 +22,7 @@ from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, l
 
 PACKET, FAILURE, REMINDER = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER
 ANSWER, REPLY = OutgoingKind.ANSWER, OutgoingKind.PERSON_REPLY
-WHOLE = {
+WHOLE: dict[str, JsonValue] = {
     "company": "Harborfile",
     "locale": "en",
     "greeting_name": None,
