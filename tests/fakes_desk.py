@@ -40,6 +40,14 @@ def proposed_in(
     return Proposed(office, mail_id, sent[OutgoingKind.ANSWER], lines_of(sent[OutgoingKind.PACKET]))
 
 
+def held_in(office: Office, sender: str = JAMES, number: int = 1) -> Proposed:
+    """A mail whose answer leaves by itself in ten minutes, unless a person undoes it."""
+    office = with_autonomy(office, hold_s=600.0, hold_notice=True)
+    mail_id, _ = office.handle(write(REFUND, sender=sender, number=number))
+    sent = office.sent(mail_id)
+    return Proposed(office, mail_id, sent[OutgoingKind.ANSWER], lines_of(sent[OutgoingKind.HELD]))
+
+
 def order(
     office: Office, line: str, text: str = "", *, sender: str = DESK, proof: str | None = "dmarc", number: int = 50
 ) -> MailId:

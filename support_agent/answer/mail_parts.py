@@ -177,6 +177,7 @@ PACKET = Shape(
         inbound("why", is_required=never, is_optional=True),
         inbound("reply_address"),
         inbound("proposed_id", is_optional=True),
+        inbound("leaves_at", _until, is_required=never, is_optional=True),
         inbound("offered_until", _until, is_required=never, is_optional=True),
     ),
     groups=(

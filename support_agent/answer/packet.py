@@ -140,6 +140,8 @@ class Packet(Frozen):
     """The answer that waits for a person, with its subject, as it would arrive; `reason_code` is its mode."""
     proposed_id: str | None = None
     """Its id in the outbox."""
+    leaves_at: AwareDatetime | None = None
+    """When that answer leaves by itself; None: it waits for a person."""
     offered: tuple[Offered, ...] = ()
     offered_until: AwareDatetime | None = None
     """When the keys of the offered commands expire."""

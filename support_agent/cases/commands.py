@@ -36,6 +36,7 @@ class Command(StrEnum):
     GIVE_BACK = "give back"
     SPAM = "spam"
     CLAIM = "claim"
+    UNDO = "undo"
 
     @property
     def code(self) -> str:
@@ -69,14 +70,20 @@ class Given(NamedTuple):
 
 
 class Subjects(NamedTuple):
-    """What the commands of one packet are about, as digests: the proposal's bytes, the company's files, the mail."""
+    """What the commands of one packet are about, as digests: the proposal's bytes, the company's files, the mail.
+
+    A packet about an answer that leaves by itself has `held`, its bytes, and only the command that undoes it.
+    """
 
     proposal: str | None
     company: str
     mail: str
+    held: str | None = None
 
     def of(self, command: Command) -> str | None:
         """What a command is about; None: there is nothing that it could be about."""
+        if self.held is not None or command is Command.UNDO:
+            return self.held if command is Command.UNDO else None
         match command:
             case Command.APPROVE:
                 return self.proposal

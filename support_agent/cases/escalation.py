@@ -26,6 +26,7 @@ class EscalationReason(StrEnum):
     SHADOW = "shadow"
     APPROVE = "approve"
     UNDONE = "undone"
+    HELD = "held"
     NOT_CARRIED_OUT = "not_carried_out"
     NOT_ALLOWED = "not_allowed"
     REMINDER = "reminder"

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import structlog
 
-from support_agent.cases.people import answers_of_people
+from support_agent.cases.people import is_of_person
 from support_agent.cases.route import staff_addresses
 from support_agent.config.settings import Settings
 from support_agent.core.levels import lower_address
@@ -90,7 +90,7 @@ class Handling:
         """Cancel the answers of the case that wait; what a person approved or chose still leaves."""
         detail = f"the case is closed, by {who}"
         for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER):
-            if row.status not in WAITING or answers_of_people(self.store, (row,)):
+            if row.status not in WAITING or is_of_person(self.store, row.id):
                 continue
             try:
                 self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, source, detail, at, WAITING)

@@ -16,7 +16,7 @@ from support_agent.cases.commands import given_in
 from support_agent.cases.copies import DOUBT_RULE
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.intentions import Intention
-from support_agent.cases.people import answers_of_people
+from support_agent.cases.people import waiting_mails
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
 from support_agent.cases.route import (
     ReceivedMail,
@@ -115,14 +115,10 @@ class CaseRouting:
         return self.route(mail, sender).model_copy(update={"intention": intention})
 
     def waits_for_person(self, case_id: CaseId) -> bool:
-        """Whether a person has the case, and nobody has answered it since the desk's last packet or notice."""
+        """Whether a person has the case, and has a mail of it still to answer."""
         case = self.store.cases.get(case_id)
-        if case is None or case.state is not CaseState.WITH_PERSON:
-            return False
-        rows = self.store.outbox.find(case_id=case_id)
-        packets = [row.created_at for row in rows if row.kind.is_for_desk]
-        answers = [answer.at for answer in answers_of_people(self.store, rows) if answer.is_whole]
-        return bool(packets) and (not answers or answers[-1] < packets[-1])
+        has_person = case is not None and case.state is CaseState.WITH_PERSON
+        return has_person and bool(waiting_mails(self.store, case_id))
 
     def _case(
         self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender, asks_for_news: Callable[[], bool]

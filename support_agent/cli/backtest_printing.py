@@ -141,10 +141,11 @@ def _example(text: str) -> str:
 
 
 def _counts(counts: Sequence[Count]) -> str:
-    return ", ".join(
+    named = (
         f"{clean_line(one.name)} {one.mails}" + (f" ({one.answered} answered)" if one.answered else "")
         for one in counts
     )
+    return ", ".join(named) or NOTHING
 
 
 def _shares(shares: Sequence[Share]) -> str:

@@ -27,6 +27,9 @@ class AutonomySettings(Frozen):
     hold_s: Annotated[float, Field(ge=0, le=MAX_HOLD_S)] = 0.0
     """How long an automatic answer waits in the outbox before it leaves, so that a person can undo it; 0: no wait. If
     one of its items loses `auto` meanwhile, or a document expires, it does not leave: a person gets the case."""
+    hold_notice: bool = False
+    """Whether the desk gets each answer that waits for `hold_s`, with a command by which a person undoes it by mail.
+    These mails count in `agent.max_mails_per_hour`."""
     is_earned: bool = True
     """Whether the rule raises modes by itself; if not, only `support-agent autonomy apply` does. A correction always
     lowers the mode at once."""
@@ -45,6 +48,8 @@ class AutonomySettings(Frozen):
     def _in_order(self) -> AutonomySettings:
         if self.auto_from < self.approve_from:
             raise ValueError(f"auto_from = {self.auto_from} must not be below approve_from = {self.approve_from}")
+        if self.hold_notice and not self.hold_s:
+            raise ValueError("hold_notice needs hold_s: without it an answer leaves before anybody can undo it")
         if self.judged < self.least_judged:
             raise ValueError(f"judged = {self.judged} must not be below least_judged = {self.least_judged}")
         return self

@@ -15,11 +15,11 @@ from statistics import median
 
 from pydantic import ValidationError
 
-from support_agent.cases.people import answers_of_people
+from support_agent.cases.people import answers_of_people, open_packets
 from support_agent.cases.topics import recorded_topics
 from support_agent.core.frozen import Frozen
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord
+from support_agent.store.records import CaseId, CaseState, MailId, MailRecord, MailStatus, PlanRecord
 from support_agent.store.store import Store
 
 SURE_GROWTH = 2.0
@@ -45,7 +45,7 @@ class Growth(Frozen):
 class Waiting(Frozen):
     """How long customers waited for people, in hours; None: no answer of a person is known.
 
-    `approved` are the mails whose proposed answer a person approved as it was.
+    `approved` are the mails whose proposed answer a person approved as it was, `open` the cases that still wait.
     """
 
     answered: int
@@ -127,18 +127,22 @@ def _waiting(store: Store, mails: Sequence[MailRecord]) -> Waiting:
     for mail in mails:
         if mail.case_id is not None and mail.status is MailStatus.ESCALATED:
             first.setdefault(mail.case_id, mail.received_at)
-    answers = {case: answers_of_people(store, store.outbox.find(case_id=case)) for case in first}
+    since = min(first.values(), default=None)
+    found = store.waits.histories(since.replace(microsecond=0)) if since is not None else ()  # packets have seconds
+    histories = [history for history in found if history.case_id in first]
+    answers = {history.case_id: answers_of_people(store, history) for history in histories}
+    still = [one for one in histories if one.state is CaseState.WITH_PERSON and open_packets(store, one)]
     known = {mail.id for mail in mails}
     waited = (
         min((one.at - first[case] for one in found if one.at >= first[case]), default=None)
         for case, found in answers.items()
     )
     hours = sorted(wait.total_seconds() / 3_600 for wait in waited if wait is not None)
-    approved = {one.row.mail_id for found in answers.values() for one in found if one.is_approved}
+    approved = {one.mail_id for found in answers.values() for one in found if one.is_approved}
     return Waiting(
         answered=len(hours),
         approved=len(approved & known),
-        open=len(first) - len(hours),
+        open=len(still),
         median_hours=median(hours) if hours else None,
         ninetieth_hours=hours[min(len(hours) - 1, int(0.9 * len(hours)))] if hours else None,
     )

@@ -29,7 +29,6 @@ from support_agent.mail.text.body import Attachment
 from support_agent.ops.explain import CaseStory, MailStory, WhyMail, timeline, why
 from support_agent.ops.provenance_report import WhyLine, lines_of
 from support_agent.ops.retrieval_report import RetrievalReport
-from support_agent.outbound.delivery_status import Choice
 from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
 from support_agent.outbound.staff_files import clean_name
 from support_agent.store.desk_records import LabelSource
@@ -47,7 +46,7 @@ from support_agent.store.records import (
     RenderedMailRecord,
 )
 from support_agent.tools.person_choice import PersonChoice
-from support_agent.workflow.approval import Approver, choose
+from support_agent.workflow.approval import Approver
 from support_agent.workflow.desk_commands import Offer
 from support_agent.workflow.stages import Stages
 
@@ -226,10 +225,10 @@ def _passed_on(desk: Desk, visit: Visit, offer: Offer | None) -> str:
 
 
 def _undo(desk: Desk, visit: Visit, case_id: CaseId) -> None:
-    """Keep an answer from leaving, as `support-agent outbox undo` does."""
+    """Keep an answer from leaving, as the command `undo` by mail does."""
     row, who = _of_case(desk, case_id, visit.form.get("id", "")), visit.person.address
-    by = Approver(DeliverySource.STAFF, who, f"undone by {who}, on the desk's page", LabelSource.COMMAND)
-    choose(desk.store, desk.settings, row.id, Choice.UNDO, desk.now, by)
+    by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, on the desk's page", LabelSource.COMMAND)
+    desk.stages().desk.approval.undo(row.id, by)()
 
 
 def _of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxRecord:

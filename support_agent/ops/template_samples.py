@@ -224,7 +224,8 @@ def sample_packets(locale: str) -> Iterator[Packet]:
 
 
 def sample_later_packets(locale: str) -> Iterator[Packet]:
-    """The full packet with parts that older templates lack: the case so far, and an answer that waits for a person."""
+    """The full packet with parts that older templates lack: the case so far, and an answer that waits, for a
+    person or for its time."""
     full = next(sample_packets(locale))
     story = (
         StoryEntry(who="customer", at=_AT, text="Where is\n\nmy bill of May?"),
@@ -237,8 +238,16 @@ def sample_later_packets(locale: str) -> Iterator[Packet]:
         Offered(code="approve", line=f"[case-1] approve {'A' * 26}", link="mailto:support@example.com?subject=a"),
         Offered(code="document", line=line, link="mailto:support@example.com?subject=d", title="Invoices"),
     )
-    changes = {"answered_text": None, "proposed_text": proposed, "proposed_id": "0a1b-answer", "offered": offered}
-    yield full.model_copy(update=changes | {"offered_until": datetime(2026, 12, 1, 12, 0, tzinfo=UTC)})
+    changes: dict[str, object] = {
+        "answered_text": None,
+        "proposed_text": proposed,
+        "proposed_id": "0a1b-answer",
+        "offered": offered,
+    }
+    changes |= {"offered_until": datetime(2026, 12, 1, 12, 0, tzinfo=UTC)}
+    yield full.model_copy(update=changes)
+    undo = Offered(code="undo", line=f"[case-1] undo {'A' * 26}", link="mailto:support@example.com?subject=u")
+    yield full.model_copy(update=changes | {"offered": (undo,), "leaves_at": _AT, "reason_code": "held"})
 
 
 def sample_digests(locale: str) -> Iterator[Digest]:

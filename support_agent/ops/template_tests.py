@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
@@ -31,6 +32,8 @@ from support_agent.ops.html_as_read import as_read
 from support_agent.ops.template_samples import around
 
 TODO = "correct the test or the template"
+MAILS = ("answer", "acknowledgement", "packet", "digest")
+"""The whole mails that a case may have."""
 
 
 class Expected(Frozen):
@@ -42,13 +45,14 @@ class Expected(Frozen):
 
 
 class TemplateCase(Frozen):
-    """One test: exactly one of item, answer, acknowledgement or packet, and the expected texts by locale."""
+    """One test: exactly one of item, answer, acknowledgement, packet or digest, and the expected texts by locale."""
 
     name: str
     item: Item | None = None
     answer: FinalAnswer | None = None
     acknowledgement: Acknowledgement | None = None
     packet: Packet | None = None
+    digest: Digest | None = None
     expect: dict[str, Expected] = Field(min_length=1)
 
     @model_validator(mode="before")
@@ -60,14 +64,14 @@ class TemplateCase(Frozen):
         filled = {
             key: {"locale": "en", **value} if isinstance(value, dict) else value
             for key, value in data.items()
-            if key in {"answer", "acknowledgement", "packet"}
+            if key in MAILS
         }
         return {**data, **filled}
 
     @model_validator(mode="after")
     def _one_input(self) -> TemplateCase:
-        if sum(given is not None for given in (self.item, self.answer, self.acknowledgement, self.packet)) != 1:
-            raise ValueError("a case has exactly one of item, answer, acknowledgement, packet")
+        if sum(getattr(self, name) is not None for name in ("item", *MAILS)) != 1:
+            raise ValueError(f"a case has exactly one of item, {', '.join(MAILS)}")
         return self
 
 
@@ -134,7 +138,7 @@ def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str
             "text": render_item(case.item, locale, templates, "text").text,
             "html": as_read(render_item(case.item, locale, templates, "html").text),
         }
-    given = case.answer or case.acknowledgement or case.packet
+    given = case.answer or case.acknowledgement or case.packet or case.digest
     assert given is not None
     made_from = given.model_copy(update={"locale": locale})
     rendered = render(made_from, templates)

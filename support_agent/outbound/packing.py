@@ -26,17 +26,20 @@ MAIL_CHARACTERS = 20_000
 
 class Proposed(NamedTuple):
     """An answer that waits for a person: its id in the outbox, its digest, and its subject and text as they would
-    arrive.
+    arrive. `leaves_at`: it waits for nobody, and leaves then.
     """
 
     id: OutboxId
     digest: str
     text: str
+    leaves_at: datetime | None = None
 
     @classmethod
-    def of(cls, outbox_id: OutboxId, raw: bytes, subject: str, text: str) -> Proposed:
+    def of(
+        cls, outbox_id: OutboxId, raw: bytes, subject: str, text: str, leaves_at: datetime | None = None
+    ) -> Proposed:
         """A proposal with these bytes."""
-        return cls(outbox_id, digest_of(raw), f"Subject: {subject}\n\n{text}")
+        return cls(outbox_id, digest_of(raw), f"Subject: {subject}\n\n{text}", leaves_at)
 
 
 class CommandScope(NamedTuple):
@@ -83,6 +86,7 @@ def packet_of(
         answered_text=answered,
         proposed_text=proposed.text if proposed is not None else None,
         proposed_id=proposed.id if proposed is not None else None,
+        leaves_at=proposed.leaves_at if proposed is not None else None,
         offered=_offered(mail, decision, settings.agent, scope, proposed) if scope is not None else (),
         offered_until=scope.until if scope is not None else None,
         story=story.entries,
@@ -95,15 +99,22 @@ def _offered(
     mail: RoutedMail, decision: Decision, agent: AgentSettings, scope: CommandScope, proposed: Proposed | None
 ) -> tuple[Offered, ...]:
     """The commands of a packet; a notice about a staff mail is about a customer whose level is not at hand here."""
-    ticket = ticket_of(mail.route.case_id, scope, proposed.digest if proposed is not None else None)
+    digest = proposed.digest if proposed is not None else None
+    ticket = ticket_of(mail.route.case_id, scope, digest, proposed.leaves_at if proposed is not None else None)
     may_answer = agent.may_answer(mail.sender.level) or mail.route.is_staff_reply
     found = decision.found or ANY_DOCUMENT
     return tuple(offered(ticket, agent.secret, agent.address, found, may_answer=may_answer))
 
 
-def ticket_of(case_id: CaseId, scope: CommandScope, proposal: str | None) -> Ticket:
-    """What the keys of a packet are bound to; `proposal` is the digest of the answer that waits, if there is one."""
-    subjects = Subjects(proposal=proposal, company=scope.company, mail=scope.mail_id)
+def ticket_of(case_id: CaseId, scope: CommandScope, proposal: str | None, leaves_at: datetime | None = None) -> Ticket:
+    """What the keys of a packet are bound to.
+
+    Args:
+        proposal: The digest of the answer that waits, if there is one.
+        leaves_at: When it leaves by itself; None: it waits for a person.
+    """
+    held = proposal if leaves_at is not None else None
+    subjects = Subjects(proposal=proposal, company=scope.company, mail=scope.mail_id, held=held)
     return Ticket(case_id=case_id, packet_id=scope.packet_id, until=scope.until, subjects=subjects)
 
 

@@ -78,14 +78,21 @@ class OutboundQueue:
     def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> None:
         """Queue the answer, due after the hold window, and a packet for the questions that it leaves open.
 
+        With `autonomy.hold_notice` the desk gets the answer that waits, too, and can undo it.
+
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
         rendered = answer_mail(final, self.templates, Verifier.of(self.company))
         answer = self._outgoing(mail, rendered, mail.sender.address)
-        if hold_s := self.settings.autonomy.hold_s:
-            answer = answer.model_copy(update={"due_at": answer.created_at + timedelta(seconds=hold_s)})
         rest = (self._packet(mail, decision, answered=rendered.text),) if decision.plan.is_partial else ()
+        if hold_s := self.settings.autonomy.hold_s:
+            leaves_at = answer.created_at + timedelta(seconds=hold_s)
+            answer = answer.model_copy(update={"due_at": leaves_at})
+            if self.settings.autonomy.hold_notice:
+                held = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text, leaves_at)
+                why = decision.because(EscalationReason.HELD, f"in {hold_s:.0f} seconds, by autonomy.hold_s")
+                rest = (*rest, self._packet(mail, why, OutgoingKind.HELD, proposed=held))
         self.store.outbox.queue(*rest, answer)
 
     def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> None:
@@ -138,16 +145,19 @@ class OutboundQueue:
         """Queue the weekly digest with the company's templates; if those cannot make it, with the packaged templates.
 
         Args:
-            carrier: The mail that it is stored with; nothing of it is in the digest.
+            carrier: The mail that it is stored with, perhaps with earlier ones; nothing of it is in the digest.
         """
+        number = _next_number(self.store.outbox.find(mail_id=carrier, kind=OutgoingKind.DIGEST))
         parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
         rendered, templates = self._for_staff(
             lambda templates: digest_mail(digest, templates),
             lambda refused: log.warning("digest_refused", code=refused.code),
         )
-        headers = rendered.headers(agent, "", carrier, to, self.now(), parent.message, carrier, is_threaded=False)
+        headers = rendered.headers(
+            agent, "", carrier, to, self.now(), parent.message, carrier, number, is_threaded=False
+        )
         raw = rendered.compose(headers, parent.message, b"")
-        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw))[0]
+        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw, number))[0]
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=_next_number(earlier))

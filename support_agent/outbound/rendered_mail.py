@@ -124,7 +124,7 @@ class RenderedMail(Frozen):
         match self.kind:
             case OutgoingKind.ANSWER | OutgoingKind.ACKNOWLEDGEMENT:
                 return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
-            case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER:
+            case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
                 return compose_notice(headers, subject=self.subject, text=self.text, original=original)
             case OutgoingKind.DIGEST:
                 return compose_notice(headers, subject=self.subject, text=self.text)
@@ -314,7 +314,7 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
             return _gated(record.kind, final, render_answer(final, templates), templates)
         case OutgoingKind.ACKNOWLEDGEMENT:
             return acknowledgement_mail(Acknowledgement.model_validate(record.payload), templates)
-        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER:
+        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
             return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
         case OutgoingKind.DIGEST:
             return digest_mail(Digest.model_validate(record.payload), templates)

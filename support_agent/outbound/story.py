@@ -76,7 +76,9 @@ def _of_mail(
             return "acknowledgement", ""
         case OutgoingKind.PERSON_REPLY:
             return "person_reply", str(mail.payload["words"])
-        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.DIGEST:
+        case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
+            return None
+        case OutgoingKind.DIGEST:
             return None
 
 

@@ -10,8 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import DateTime, Dialect, Text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import TypeDecorator
 
 MAX_KEY_BYTES = 998
@@ -49,6 +53,23 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class second_of(GenericFunction[datetime]):
+    """An instant in whole seconds, for comparisons in a query."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(second_of)
+def _postgresql(element: second_of, compiler: SQLCompiler, **options: Any) -> str:
+    return f"date_trunc('second', {compiler.process(element.clauses, **options)})"
+
+
+@compiles(second_of, "sqlite")
+def _sqlite(element: second_of, compiler: SQLCompiler, **options: Any) -> str:
+    return f"substr({compiler.process(element.clauses, **options)}, 1, 19)"  # YYYY-MM-DD HH:MM:SS
 
 
 class StoredText(TypeDecorator[str]):

@@ -130,7 +130,7 @@ def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
     elif found.after is OutboxStatus.SENT:
         values |= {"sent_at": found.updated_at, "notified_at": None}
     elif found.after is OutboxStatus.CANCELLED:  # the desk knows what it cancelled itself, but not what others did
-        is_unknown = found.by in (DeliverySource.OPERATOR, DeliverySource.RULE)
+        is_unknown = found.by in (DeliverySource.OPERATOR, DeliverySource.RULE, DeliverySource.UNDONE)
         values["notified_at"] = None if is_unknown else found.updated_at
     elif is_news:
         values["notified_at"] = None

@@ -65,7 +65,8 @@ class OutgoingKind(StrEnum):
     """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure` and `reminder`.
 
     A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
-    that nobody has answered yet; there may be several, so they are numbered. A `digest` is about no case: the week's
+    that nobody has answered yet; there may be several, so they are numbered. `held` is a packet about an answer that
+    leaves by itself unless a person undoes it. A `digest` is about no case: the week's
     last mail carries it.
     """
 
@@ -74,13 +75,19 @@ class OutgoingKind(StrEnum):
     PACKET = "packet"
     FAILURE = "failure"
     REMINDER = "reminder"
+    HELD = "held"
     DIGEST = "digest"
     PERSON_REPLY = "person_reply"
 
     @property
     def is_for_desk(self) -> bool:
         """Whether mails of this kind go to the desk, not to a customer."""
-        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER, OutgoingKind.DIGEST)
+        return self.is_packet or self is OutgoingKind.DIGEST
+
+    @property
+    def is_packet(self) -> bool:
+        """Whether mails of this kind are packets: about one case, for the desk."""
+        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER, OutgoingKind.HELD)
 
     @property
     def is_automatic_to_sender(self) -> bool:
@@ -349,6 +356,7 @@ class DeliverySource(StrEnum):
     CUSTOMER = "the customer"
     SENT_FOLDER = "the Sent folder"
     RULE = "a rule"
+    UNDONE = "an undo at the desk"
     BOUNCE = "a bounce"
     DELIVERY_REPORT = "a delivery report"
 

@@ -1,32 +1,69 @@
-"""The cases that people have and have not answered.
+"""What people had and did in a case: the packets that went to them, the mails of ours that may be their answers, who
+ordered what, and how often they were reminded.
 
-Invariant: a case waits exactly if it is with a person and a packet of it is followed by no answer of a person: no words
-that were passed on, no document sent by command, no label. This module only reads. Checked by
-tests/contract/store/test_waiting.py.
+It only reads, a few queries for any number of cases, and no bytes of mails; `cases.people` says what of it is an
+answer. Checked by tests/contract/store/test_waiting.py.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import NamedTuple
 
+import sqlalchemy
 from sqlalchemy import ColumnElement, and_, or_
-from sqlalchemy.orm import aliased
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from support_agent.store.database import Database
+from support_agent.store.desk_records import CaseChange
 from support_agent.store.records import (
     CaseId,
     CaseState,
+    DeliveryUpdate,
     MailId,
     MailStatus,
+    OutboxId,
     OutboxStatus,
     OutgoingKind,
-    WaitingCase,
 )
-from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow
+from support_agent.store.rows import equal
+from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
 
-FOREVER = datetime.max.replace(tzinfo=UTC)
+
+class PastPacket(NamedTuple):
+    """A packet to people, or a notice of a failure about a customer's mail that a person must answer."""
+
+    mail_id: MailId
+    at: datetime
+
+
+class PastAnswer(NamedTuple):
+    """A mail of ours to a customer that is no fixed one. `answered_id` is the customer's mail in whose thread it is,
+    if its data are kept; `mail_id` is the one that caused it, perhaps a person's command.
+    """
+
+    id: OutboxId
+    mail_id: MailId
+    answered_id: MailId | None
+    kind: OutgoingKind
+    number: int
+    status: OutboxStatus
+    at: datetime
+    updates: tuple[DeliveryUpdate, ...]
+
+
+@dataclass(frozen=True)
+class History:
+    """One case, each part with the oldest first."""
+
+    case_id: CaseId
+    state: CaseState
+    packets: tuple[PastPacket, ...]
+    answers: tuple[PastAnswer, ...]
+    changes: tuple[CaseChange, ...]
+    reminded_at: tuple[datetime, ...]
 
 
 @dataclass(frozen=True)
@@ -35,68 +72,106 @@ class Waits:
 
     database: Database
 
-    def cases(self, since: datetime) -> tuple[WaitingCase, ...]:
-        """Return the cases that a person has and that nobody has answered, the longest waiting first.
+    def histories(
+        self, since: datetime | None = None, state: CaseState | None = None, case_id: CaseId | None = None
+    ) -> tuple[History, ...]:
+        """Return the cases in which people got a packet, those with the oldest packet first.
 
         Args:
             since: Packets that were made before do not count.
+            state: Only cases in this state.
         """
-        packets = (
-            select(OutboxRow.case_id, OutboxRow.mail_id, OutboxRow.created_at)
+        made_since = () if since is None else (col(OutboxRow.created_at) >= since,)
+        is_meant = (*equal((CaseRow.state, state), (CaseRow.id, case_id)), *made_since)
+        is_packet = or_(col(OutboxRow.kind) == OutgoingKind.PACKET, is_notice())
+        found = (
+            select(OutboxRow.case_id, CaseRow.state, OutboxRow.mail_id, OutboxRow.created_at)
             .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .where(col(OutboxRow.created_at) >= since, *unanswered())
+            .where(is_packet, *is_meant)
             .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
         )
-        reminders = select(OutboxRow.case_id, OutboxRow.created_at).where(
-            col(OutboxRow.kind) == OutgoingKind.REMINDER, col(OutboxRow.created_at) >= since
-        )
-        first: dict[str, datetime] = {}
-        last: dict[str, str] = {}
-        reminded: dict[str, list[datetime]] = {}
+        packets: dict[CaseId, list[PastPacket]] = defaultdict(list)
+        states: dict[CaseId, CaseState] = {}
         with self.database.read() as session:
-            for case_id, mail_id, made_at in session.exec(packets):
-                first.setdefault(str(case_id), made_at)
-                last[str(case_id)] = mail_id
-            for case_id, made_at in session.exec(reminders):
-                if made_at >= first.get(str(case_id), FOREVER):
-                    reminded.setdefault(str(case_id), []).append(made_at)
-        return tuple(
-            WaitingCase(
-                case_id=CaseId(case_id),
-                mail_id=MailId(last[case_id]),
-                since=made_at,
-                reminders=len(reminded.get(case_id, ())),
-                reminded_at=max(reminded.get(case_id, ()), default=None),
+            for key, case_state, mail_id, at in session.exec(found):
+                packets[CaseId(str(key))].append(PastPacket(MailId(mail_id), at))
+                states[CaseId(str(key))] = CaseState(case_state)
+            cases = found.order_by(None).with_only_columns(col(OutboxRow.case_id))
+            in_cases = col(OutboxRow.case_id).in_(cases)
+            answers = _answers(session, in_cases)
+            changes = _changes(session, col(CaseChangeRow.case_id).in_(cases))
+            reminded: dict[CaseId, list[datetime]] = defaultdict(list)
+            query = select(OutboxRow.case_id, OutboxRow.created_at).where(
+                col(OutboxRow.kind) == OutgoingKind.REMINDER, in_cases
             )
-            for case_id, made_at in first.items()
+            for key, at in session.exec(query.order_by(col(OutboxRow.created_at))):
+                reminded[CaseId(str(key))].append(at)
+        return tuple(
+            History(key, states[key], tuple(had), tuple(answers[key]), tuple(changes[key]), tuple(reminded[key]))
+            for key, had in packets.items()
         )
 
+    def answer(self, outbox_id: OutboxId) -> PastAnswer | None:
+        """Return one mail of ours, if it is an answer."""
+        with self.database.read() as session:
+            found = _answers(session, col(OutboxRow.id) == outbox_id)
+        return next((one for rows in found.values() for one in rows), None)
 
-def unanswered() -> tuple[ColumnElement[bool], ...]:
-    """Build the conditions for a packet of a case that a person has, and that no person's answer followed.
 
-    A notice counts if it is about a customer's mail that a person must answer: people's own mails are filed.
-    """
-    answer = aliased(OutboxRow)
-    is_of_person = or_(
-        col(answer.kind) == OutgoingKind.PERSON_REPLY,
-        and_(col(answer.kind) == OutgoingKind.ANSWER, col(answer.mail_id) != col(OutboxRow.mail_id)),
-    )
-    answered = select(answer.id).where(
-        col(answer.case_id) == col(OutboxRow.case_id),
-        col(answer.created_at) >= col(OutboxRow.created_at),
-        col(answer.status).not_in((OutboxStatus.FAILED, OutboxStatus.CANCELLED)),
-        is_of_person,
-    )
-    judged = select(LabelRow.number).where(
-        col(LabelRow.mail_id) == col(OutboxRow.mail_id), col(LabelRow.undone_at).is_(None)
-    )
+def is_notice() -> ColumnElement[bool]:
+    """Whether it is a notice about a customer's mail that a person must answer: people's own mails are filed."""
     is_escalated = col(MailRow.status).in_((MailStatus.ESCALATED, MailStatus.QUARANTINED))
-    is_notice = and_(col(OutboxRow.kind) == OutgoingKind.FAILURE, is_escalated)
-    return (
-        col(CaseRow.state) == CaseState.WITH_PERSON,
-        or_(col(OutboxRow.kind) == OutgoingKind.PACKET, is_notice),
-        ~answered.correlate(OutboxRow).exists(),
-        ~judged.correlate(OutboxRow).exists(),
+    return and_(col(OutboxRow.kind) == OutgoingKind.FAILURE, is_escalated)
+
+
+def _answers(session: Session, is_meant: ColumnElement[bool]) -> dict[CaseId, list[PastAnswer]]:
+    """The answers by case."""
+    is_answer = col(OutboxRow.kind).in_((OutgoingKind.ANSWER, OutgoingKind.PERSON_REPLY))
+    updates: dict[str, list[DeliveryUpdate]] = defaultdict(list)
+    query = (
+        select(DeliveryUpdateRow)
+        .join(OutboxRow, col(OutboxRow.id) == col(DeliveryUpdateRow.outbox_id))
+        .where(is_answer, is_meant)
+        .order_by(col(DeliveryUpdateRow.outbox_id), col(DeliveryUpdateRow.number))
     )
+    for row in session.exec(query):
+        updates[row.outbox_id].append(DeliveryUpdate.model_validate(row))
+    is_its = (
+        col(RenderedMailRow.mail_id) == col(OutboxRow.mail_id),
+        col(RenderedMailRow.kind) == col(OutboxRow.kind),
+        col(RenderedMailRow.number) == col(OutboxRow.number),
+    )
+    columns = (OutboxRow.id, OutboxRow.mail_id, OutboxRow.kind, OutboxRow.number, OutboxRow.status)
+    rows = (
+        sqlalchemy.select(
+            *map(col, columns), col(OutboxRow.created_at), col(OutboxRow.case_id), col(RenderedMailRow.header_inputs)
+        )
+        .outerjoin(RenderedMailRow, and_(*is_its))
+        .where(is_answer, is_meant)
+        .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
+    )
+    found: dict[CaseId, list[PastAnswer]] = defaultdict(list)
+    for key, mail_id, kind, number, status, at, case_id, headers in session.execute(rows):
+        answered_id = headers.get("parent_mail_id") if headers is not None else None
+        one = PastAnswer(
+            id=OutboxId(key),
+            mail_id=MailId(mail_id),
+            answered_id=MailId(answered_id) if answered_id is not None else None,
+            kind=OutgoingKind(kind),
+            number=number,
+            status=OutboxStatus(status),
+            at=at,
+            updates=tuple(updates[key]),
+        )
+        found[CaseId(str(case_id))].append(one)
+    return found
+
+
+def _changes(session: Session, in_cases: ColumnElement[bool]) -> dict[CaseId, list[CaseChange]]:
+    """The changes by case."""
+    found: dict[CaseId, list[CaseChange]] = defaultdict(list)
+    query = select(CaseChangeRow).where(in_cases).order_by(col(CaseChangeRow.case_id), col(CaseChangeRow.number))
+    for row in session.exec(query):
+        found[CaseId(row.case_id)].append(CaseChange.model_validate(row))
+    return found

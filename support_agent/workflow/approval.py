@@ -21,7 +21,7 @@ from support_agent.answer.verification import Verifier
 from support_agent.cases.autonomy import Autonomy
 from support_agent.cases.commands import digest_of
 from support_agent.cases.handling import Handling, Order
-from support_agent.cases.people import answers_of_people, open_packets
+from support_agent.cases.people import is_of_person, waiting_mails
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
@@ -31,7 +31,7 @@ from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 
-PROPOSED, READY = OutboxStatus.PROPOSED, OutboxStatus.READY
+PROPOSED, READY, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.CANCELLED
 
 
 class Approver(NamedTuple):
@@ -91,10 +91,28 @@ class Approval:
 
         return approve
 
+    def undo(self, outbox_id: OutboxId, by: Approver, *, is_repeated: bool = False) -> Callable[[], object]:
+        """What undoes an answer that leaves by itself: a person gets the case, and the answer is corrected.
+
+        Args:
+            is_repeated: As in `of`.
+        Raises:
+            ConfigError: there is no such mail. PermanentError: it has left, or does not wait.
+        """
+        stored = self.store.outbox.get(outbox_id) if is_repeated else None
+        row = stored or choosable(self.store, outbox_id, Choice.UNDO)
+        final, nothing = self._final(row), LabelOutcome.NOTHING
+
+        def undo() -> None:
+            self.autonomy.judge(row.mail_id, final, nothing, None, by.who, by.how, self.now())
+            self.store.deliveries.update(row.id, CANCELLED, by.by, by.detail, self.now(), (READY,))
+
+        return undo
+
     def withdrawn(self, row: OutboxRecord) -> str:
         """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too."""
         why = self._why_not_alone(row)
-        return why if why and not answers_of_people(self.store, (row,)) else ""
+        return why if why and not is_of_person(self.store, row.id) else ""
 
     def _why_not_alone(self, row: OutboxRecord) -> str:
         """Why an answer must not leave without a person's approval, or ""."""
@@ -116,7 +134,7 @@ class Approval:
 
     def _give_back(self, case_id: CaseId, mail_id: MailId, who: str) -> None:
         """Give the case back to the machine, unless a person still has something to do in it besides this mail."""
-        if not open_packets(self.store, case_id) - {mail_id}:
+        if not waiting_mails(self.store, case_id) - {mail_id}:
             Handling(self.store, self.settings).order(case_id, Order.GIVE_BACK, who, self.now(), "approved")
 
     def _final(self, row: OutboxRecord) -> FinalAnswer:

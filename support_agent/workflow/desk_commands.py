@@ -2,8 +2,8 @@
 
 Invariant: nothing happens without a key that was made for exactly this: the command, the packet, the bytes of the
 proposal or the company's files as they are now. Each key works once, commands send at most one answer to a mail, and a
-step that runs twice does no more. Checked by tests/journey/test_desk_commands.py and, with attacks,
-tests/journey/test_desk_attacks.py.
+step that runs twice does no more. Checked by tests/journey/test_desk_commands.py, with attacks by
+tests/journey/test_desk_attacks.py, and with real kills by tests/journey/test_kill_people.py.
 """
 
 from __future__ import annotations
@@ -122,6 +122,8 @@ class DeskCommands:
                 return lambda: self._order(mail, Order.GIVE_BACK)
             case Command.CLAIM:
                 return lambda: self._order(mail, Order.CLAIM, to=mail.sender.address)
+            case Command.UNDO:
+                return self._undo(mail, fitting)
             case never:
                 assert_never(never)
 
@@ -215,7 +217,8 @@ class DeskCommands:
         customer_mail = self.routing.received(self.routing.threads.customer_mail_of(row))
         proposed = self._proposed_of(packet)
         scope = CommandScope(row.id, customer_mail.id, self.company.version, packet.offered_until)
-        ticket = ticket_of(row.case_id, scope, digest_of(proposed.raw) if proposed is not None else None)
+        digest = digest_of(proposed.raw) if proposed is not None else None
+        ticket = ticket_of(row.case_id, scope, digest, packet.leaves_at)
         return Fitting(row, packet, customer_mail), ticket
 
     def _proposed_of(self, packet: Packet) -> OutboxRecord | None:
@@ -243,6 +246,12 @@ class DeskCommands:
         who, how = mail.sender.address, LabelSource.COMMAND
         approver = Approver(DeliverySource.STAFF, who, f"approved by {who}, {_says(mail)}", how)
         return self.approval.of(outbox_id, approver, is_repeated=self._is_moved(outbox_id, mail))
+
+    def _undo(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], object]:
+        """Keep an answer from leaving by itself, as long as it has not left."""
+        outbox_id, who = OutboxId(fitting.packet.proposed_id or ""), mail.sender.address
+        by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, {_says(mail)}", LabelSource.COMMAND)
+        return self.approval.undo(outbox_id, by, is_repeated=self._is_moved(outbox_id, mail))
 
     def _send_chosen(self, mail: RoutedMail, fitting: Fitting, choice: PersonChoice | None) -> Callable[[], object]:
         """Send what a person chose instead of what was proposed."""

@@ -1,7 +1,7 @@
 """Makes the weekly digest, from the numbers that `support-agent coverage` prints.
 
 Invariant: the outbox has at most one digest for each week, whatever process dies, and it holds no customer's words.
-Checked by tests/unit/workflow/test_digest.py.
+Checked by tests/unit/workflow/test_digest.py and, with real kills, tests/journey/test_kill_people.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import structlog
 
 from support_agent.answer.digest import Age, Counted, Digest, Grown
 from support_agent.cases.breaker import Breaker
+from support_agent.cases.people import waiting_cases
 from support_agent.company.company import Company
 from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
@@ -97,7 +98,7 @@ class WeeklyDigest:
     def digest(self, until: datetime, now: datetime) -> Digest:
         """The numbers of the week before an instant; who waits is counted now."""
         week, growth = coverage_of(self.store, until, 1), coverage_of(self.store, until, 2).growth
-        waiting = self.store.waits.cases(now - LONGEST_WAIT)
+        waiting = waiting_cases(self.store, now - LONGEST_WAIT)
         grown = [one for one in growth if one.now > one.before][:MOST_TOPICS]
         return Digest(
             locale=self.settings.company.locale,

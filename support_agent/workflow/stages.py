@@ -357,6 +357,10 @@ class Stages:
         recorded = self.store.mails.get(mail.id)
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"
+        if packet is not None and packet.kind is OutgoingKind.HELD:
+            return (
+                "it answers the notice of an answer that leaves by itself: undo that answer, then a person has the case"
+            )
         if packet is not None and not self.routing.threads.is_direct_answer(mail.message, packet):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
         return ""

@@ -15,8 +15,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar, NamedTuple, cast
@@ -38,14 +38,17 @@ from support_agent.engine.steps import Steps
 from support_agent.errors import GateRefused
 from support_agent.models.embedding.port import Embedder
 from support_agent.models.language_model import Prompt, Scores, Usage
+from support_agent.outbound.reminders import Reminders
+from support_agent.outbound.sender import OutboxSender
 from support_agent.pipeline import handle
 from support_agent.planner.loop import Planner
-from support_agent.store.records import MailId
+from support_agent.store.records import MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import SmtpTransport
 from support_agent.workflow.decide import Decider
+from support_agent.workflow.digest import WeeklyDigest
 from support_agent.workflow.stages import Outcome, Stages
 from support_agent.workflow.worker import Journeys, Worker
 from tests.fakes import PLAIN
@@ -60,6 +63,7 @@ WRITES = (
     "open",
     "join",
     "escalate",
+    "give",
     "queue",
     "claim",
     "mark_",
@@ -84,6 +88,11 @@ class Kill(NamedTuple):
 
 START = Kill("start", 0)
 """No step of the journey: the mail is recorded, and the engine has not heard of it."""
+DUE = "due"
+"""No step of a journey, but the round's duty that sends what is due, for the mail that it answers."""
+DUTY = "look_after"
+"""The step of a duty of the round; in the place of the mail's id stands its name, and `NAME-1` and so on for kills."""
+REMINDERS, DIGEST = "reminders", "digest"
 
 
 class Trace:
@@ -145,6 +154,18 @@ class Watch:
             self._trace.add("killed", mail_id, *place)
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def next_of(self, duty: str) -> str:
+        """Under which name the process is still to die in a duty; if under none, the duty's own."""
+        return next((name for name in self._kills if name.startswith(f"{duty}-")), duty)
+
+    def in_turn(self, name: str, step: str, work: Callable[..., Any], *arguments: object) -> Any:
+        """Take a step that a round takes, besides the journeys."""
+        with self.one_step:
+            self.begin(name, step)
+            result = work(*arguments)
+            self.end()
+            return result
+
     def _die_here(self) -> None:
         self.die_at(self._mail_id, Kill(self._step, self._writes))
 
@@ -173,7 +194,7 @@ class _WatchedPort:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._port, name)
-        if name in TABLES:
+        if name in TABLES and not callable(method):  # `waits` has a method of this name
             return _WatchedPort(self._watch, method)
         if not name.startswith(WRITES):
             return method
@@ -184,6 +205,29 @@ class _WatchedPort:
             return result
 
         return counted
+
+
+class _WatchedDuty:
+    """A duty of the round that looks after something."""
+
+    def __init__(self, watch: Watch, name: str, duty: Reminders | WeeklyDigest) -> None:
+        self._watch, self._name, self._duty = watch, name, duty
+
+    def look_after(self) -> object:
+        return self._watch.in_turn(self._watch.next_of(self._name), DUTY, self._duty.look_after)
+
+
+class _WatchedSender:
+    """The sender of the outbox, watched where the round sends what is due."""
+
+    def __init__(self, watch: Watch, sender: OutboxSender) -> None:
+        self._watch, self._sender = watch, sender
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sender, name)
+
+    def deliver(self, record: OutboxRecord) -> object:
+        return self._watch.in_turn(record.mail_id, DUE, self._sender.deliver, record)
 
 
 class WordSearch:
@@ -249,9 +293,9 @@ class RefusingStages:
         return self._stages.answer(mail, decision)
 
 
-def utc_now() -> datetime:
-    """The clock."""
-    return datetime.now(UTC)
+def clock_ahead(seconds: float) -> Callable[[], datetime]:
+    """A clock that is so far ahead."""
+    return lambda: datetime.now(UTC) + timedelta(seconds=seconds)
 
 
 class Files(NamedTuple):
@@ -268,7 +312,9 @@ class Files(NamedTuple):
         return cls(company, Templates.load(settings.templates))
 
 
-def live(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kill]) -> None:
+def live(
+    settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kill], now: Callable[[], datetime]
+) -> None:
     """One life of the agent: take up what is open, drain the mailbox, stop."""
     watch = Watch(trace, kills)
     with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
@@ -281,7 +327,13 @@ def live(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kil
             settings=settings,
         )
         transport = watch.watched(SmtpTransport(settings.smtp))
-        stages = wire(settings, watch.watched(store), transport, *files, lambda: decider, utc_now)
+        stages = wire(settings, watch.watched(store), transport, *files, lambda: decider, now)
+        stages = replace(
+            stages,
+            outbox_sender=cast(OutboxSender, _WatchedSender(watch, stages.outbox_sender)),
+            reminders=cast(Reminders, _WatchedDuty(watch, REMINDERS, stages.reminders)),
+            digest=cast(WeeklyDigest, _WatchedDuty(watch, DIGEST, stages.digest)),
+        )
         refusing = cast(Stages, RefusingStages(stages))
 
         def journey(mail_id: str, steps: Steps) -> str:
@@ -295,7 +347,7 @@ def live(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kil
             stages=stages,
             engine=cast(Journeys, WatchedEngine(engine, watch)),
             open_mailbox=lambda: Mailbox(settings.imap),
-            now=utc_now,
+            now=now,
         )
         stages.keep_company()
         agent.recover()
@@ -304,7 +356,9 @@ def live(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kil
         engine.stop(timeout_s=1)
 
 
-def deaths_until_done(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kill]) -> int:
+def deaths_until_done(
+    settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kill], now: Callable[[], datetime]
+) -> int:
     """Live again and again until a life comes to its end; how many were killed before that.
 
     Each life is a forked process of its own: libraries and files are loaded once, and no thread is there yet.
@@ -314,7 +368,7 @@ def deaths_until_done(settings: Settings, files: Files, trace: Trace, kills: Map
         if child == 0:
             code = 1
             try:
-                live(settings, files, trace, kills)
+                live(settings, files, trace, kills, now)
                 code = 0
             except BaseException:
                 traceback.print_exc()
@@ -332,15 +386,17 @@ def deaths_until_done(settings: Settings, files: Files, trace: Trace, kills: Map
 def main() -> None:
     """`lives.py CONFIG TRACE`, configured by file and environment.
 
-    Reads a JSON object a line, {mail id: [step, writes]}, and writes the number of deaths a line.
+    Reads a JSON object a line, {"kills": {mail id: [step, writes]}, "ahead_s": seconds}, and writes the number of
+    deaths a line.
     """
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     settings = load(Path(sys.argv[1]))
     files = Files.read(settings.company)
     trace = Trace(Path(sys.argv[2]))
     for line in sys.stdin:
-        kills = {mail_id: Kill(*kill) for mail_id, kill in json.loads(line).items()}
-        sys.stdout.write(f"{deaths_until_done(settings, files, trace, kills)}\n")
+        given = json.loads(line)
+        kills = {mail_id: Kill(*kill) for mail_id, kill in given["kills"].items()}
+        sys.stdout.write(f"{deaths_until_done(settings, files, trace, kills, clock_ahead(given['ahead_s']))}\n")
         sys.stdout.flush()
 
 

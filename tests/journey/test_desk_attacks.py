@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from support_agent.demo import AUTHSERV_ID
-from tests.fakes_desk import Proposed, lines_of, order, proposed_in, status_of, told
+from tests.fakes_desk import Proposed, held_in, lines_of, order, proposed_in, status_of, told
 from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, FAILURE, PACKET, PERSON_REPLY, opened, text_of
@@ -127,6 +127,27 @@ ALTERED = (
 """What a slip, a bad mail program or a guess makes of a line."""
 
 
+UNDOING = (
+    *(attack._replace(name=f"undo: {attack.name}") for attack in FORGED),
+    Attack("undo: a character of the key is another", partial(with_flipped_key, 3), is_told=True),
+    *(
+        Attack(
+            f"the key of `undo` for `{command}`",
+            partial(lambda command, given: with_key(given, key_of(given.lines["approve"]), command), command),
+            is_told=True,
+        )
+        for command in ("approve", "document 1", "close", "give back", "claim")
+    ),
+    Attack("undo: a key that nobody made", lambda given: with_key(given, "A" * 26, "undo"), is_told=True),
+    Attack(
+        "an objection below `undo` in the subject",
+        lambda given: write("No, send it!", subject=given.lines["approve"], sender=DESK),
+        is_told=True,
+    ),
+)
+"""The same for an answer that leaves by itself; its one line stands where that of `approve` does."""
+
+
 def assert_nothing_was_sent(office: Office, given: Proposed) -> None:
     """The proposal still waits; the customer has acknowledgements and nothing else."""
     Shift(given.office, FakeMailbox([])).work()
@@ -170,6 +191,47 @@ def test_an_altered_command_does_not_use_up_the_key(office: Office, attack: Atta
     given.office.handle(attack.mail(given))
     order(given.office, given.lines["approve"], number=70)
     assert status_of(office, given.answer) == "sent"
+
+
+def held(office: Office, sender: str = JAMES, number: int = 1) -> Proposed:
+    """An answer that leaves by itself, with its one command in the place of `approve`."""
+    given = held_in(office, sender, number)
+    return given._replace(lines={"approve": given.lines["undo"]})
+
+
+@pytest.mark.parametrize("attack", UNDOING, ids=lambda attack: attack.name)
+def test_an_attack_keeps_no_answer_from_leaving_and_uses_no_key_up(office: Office, attack: Attack) -> None:
+    """Whoever can undo what the machine says can keep customers from their answers."""
+    given = held(office)
+    mail_id, _ = given.office.handle(attack.mail(given))
+    assert (status_of(office, given.answer), bool(told(office, mail_id))) == ("ready", attack.is_told)
+    assert office.store.labels.valid() == ()
+    order(given.office, given.lines["approve"], number=70)
+    assert status_of(office, given.answer) == "cancelled"
+
+
+def test_the_key_that_undoes_is_for_its_own_answer_and_works_once(office: Office) -> None:
+    """Not for the answer of another case, nor for a proposal, nor after its use."""
+    given, other = held(office), held(office, "anna.keller@example.net", 2)
+    for raw in (
+        with_key(given, key_of(other.lines["approve"]), "undo"),
+        with_key(other, key_of(given.lines["approve"]), "undo"),
+    ):
+        mail_id, _ = given.office.handle(raw)
+        assert told(office, mail_id)
+    order(given.office, given.lines["approve"])
+    again = order(given.office, given.lines["approve"], number=51)
+    assert "used 'undo' already" in told(office, again)
+    assert [status_of(office, one.answer) for one in (given, other)] == ["cancelled", "ready"]
+
+
+def test_the_keys_of_a_proposal_undo_nothing_and_its_packet_has_no_such_command(office: Office) -> None:
+    given = proposed_in(office)
+    assert "undo" not in given.lines
+    for line in given.lines.values():
+        mail_id, _ = given.office.handle(with_key(given, key_of(line), "undo"))
+        assert told(office, mail_id)
+    assert_nothing_was_sent(office, given)
 
 
 def test_refused_commands_are_told_up_to_a_limit(office: Office) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from support_agent.cases.people import waiting_cases
 from support_agent.core.modes import Mode
+from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError
+from support_agent.ops.replay import replay
 from support_agent.outbound.delivery_status import Choice
-from support_agent.store.desk_records import ModeSource
-from support_agent.store.records import CaseState, MailStatus, OutboxStatus
+from support_agent.store.desk_records import LabelOutcome, LabelSource, ModeSource
+from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.workflow.approval import THE_OPERATOR, choose
-from tests.fakes_journey import DESK, JAMES, Clock, Office, with_autonomy, write
+from tests.fakes_desk import held_in, lines_of, order, status_of, told
+from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, once, twice, with_autonomy, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ANSWER, FAILURE, PACKET, REFUND, TWO, one, reason_told, state, text_of
 
@@ -117,6 +122,73 @@ def test_an_undone_proposal_is_told_to_the_desk(office: Office) -> None:
     undo(office, office.sent(mail_id)[ANSWER].id)
     work(office)
     assert reason_told(office, mail_id, FAILURE)[0] == "undone"
+
+
+def test_the_desk_gets_what_waits_only_if_it_is_set(holding: Office) -> None:
+    holding.handle(write(REFUND, sender=JAMES))
+    assert holding.store.outbox.find(kind=OutgoingKind.HELD) == ()
+
+
+def test_the_desk_gets_what_waits_with_the_one_command_that_undoes_it(office: Office) -> None:
+    """At once, as it would arrive; the case stays the machine's, and nobody is reminded of it."""
+    given = held_in(office)
+    (notice,) = office.store.outbox.find(kind=OutgoingKind.HELD)
+    assert (notice.recipient, notice.status, set(given.lines)) == (DESK, OutboxStatus.SENT, {"undo"})
+    text = text_of(notice)
+    assert text.startswith("An answer leaves by itself at ")
+    assert "unless somebody undoes it. [held] in 600 seconds, by autonomy.hold_s" in text
+    assert "HOW TO REPLY" not in text
+    for line in text_of(given.answer).splitlines():
+        assert f"| {line}".rstrip() in text.splitlines()
+    assert (state(office, given.mail_id), one(office, given.mail_id).reason_code) == (CaseState.OPEN, None)
+    assert waiting_cases(office.store, NOON - timedelta(days=1)) == ()
+    assert work(later(office, HOLD_S + 1)) == [DESK, JAMES]
+    assert all(entry.is_identical for entry in replay(office.store, [given.mail_id]))
+
+
+@pytest.mark.parametrize("steps", [once, twice])
+def test_a_person_undoes_it_by_mail(office: Office, steps: Callable[[], Steps]) -> None:
+    """It does not leave, it is corrected once, and the desk gets the case with all of its commands."""
+    given = held_in(office)
+    said, _ = given.office.handle(write("", subject=given.lines["undo"], sender=DESK, number=50), steps())
+    assert work(later(given.office, HOLD_S + 1)) == [DESK, DESK]
+    assert (status_of(office, given.answer), told(office, said)) == ("cancelled", "")
+    (label,) = office.store.labels.of(given.mail_id)
+    assert (label.outcome, label.who, label.how) == (LabelOutcome.NOTHING, DESK, LabelSource.COMMAND)
+    assert state(office, given.mail_id) is CaseState.WITH_PERSON
+    assert one(office, given.mail_id).status is MailStatus.ESCALATED
+    code, why = reason_told(office, given.mail_id, FAILURE)
+    assert (code, f"undone by {DESK}" in str(why)) == ("undone", True)
+    lines = lines_of(office.sent(given.mail_id)[FAILURE])
+    order(given.office, lines["own words"], "We call you.", number=51)
+    assert work(given.office)[-1] == JAMES
+
+
+def test_what_has_left_cannot_be_undone_by_mail(office: Office) -> None:
+    """The desk hears so, and nothing is judged."""
+    given = held_in(office)
+    work(later(given.office, HOLD_S + 1))
+    said = order(given.office, given.lines["undo"])
+    assert "is sent: it went out already and cannot be called back" in told(office, said)
+    assert office.store.labels.valid() == ()
+
+
+def test_a_reply_to_the_notice_reaches_nobody(office: Office) -> None:
+    """Failure: the customer gets the words of a person, and the answer that still waits."""
+    given = held_in(office)
+    notice = office.sent(given.mail_id)[OutgoingKind.HELD]
+    said, _ = given.office.handle(write("That is wrong!", sender=DESK, in_reply_to=notice.message_id, number=5))
+    assert "undo that answer" in told(office, said)
+    assert office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY) == ()
+
+
+def test_a_part_that_waits_is_told_beside_the_packet_for_the_rest(office: Office) -> None:
+    office = with_autonomy(office, hold_s=HOLD_S, hold_notice=True)
+    mail_id, _ = office.handle(write(TWO, sender=JAMES))
+    sent = office.sent(mail_id)
+    assert "undo" not in lines_of(sent[PACKET])
+    order(office, lines_of(sent[OutgoingKind.HELD])["undo"])
+    assert status_of(office, sent[ANSWER]) == "cancelled"
 
 
 @pytest.mark.parametrize("mode", [Mode.OFF, Mode.SHADOW, Mode.APPROVE])

@@ -9,13 +9,8 @@ from __future__ import annotations
 import ast
 import email
 import inspect
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from email import policy
 from pathlib import Path
 from typing import NamedTuple
@@ -25,15 +20,14 @@ import pytest
 from support_agent import pipeline
 from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
-from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
-from tests.journey.lives import START, Kill, Trace
+from tests.journey.killing import Lives, arrived_at
+from tests.journey.lives import START, Kill
 from tests.journey.mails import DESK, EMMA, STRANGER, WAYS, Way
 
 pytestmark = pytest.mark.timeout(900)  # fifty processes one after the other
 
-ROOT = Path(__file__).parents[2]
 WRITES_PER_SENDING = 3
 
 
@@ -57,48 +51,6 @@ class Run(NamedTuple):
     """How often each Message-ID came out at the SMTP server."""
 
 
-class Lives:
-    """The process of `lives.py`; killed, if it is still there, at the end of the `with`."""
-
-    def __init__(self, url: str, servers: DemoServers, folder: Path) -> None:
-        init(folder / "workspace", datetime.now(UTC).date())
-        config = folder / "workspace" / CONFIG_FILE
-        self.trace = Trace(folder / "trace")
-        local = {"HOST": servers.host, "SECURITY": "plain"}
-        settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
-        settings |= {"IMAP__USER": servers.user, "IMAP__PASSWORD": servers.password}
-        settings |= {"IMAP__PORT": str(servers.imap_port), "SMTP__PORT": str(servers.smtp_port), "STORE__URL": url}
-        settings |= {"ENGINE__POLL_INTERVAL_S": "0.02", "ENGINE__MAX_INTERRUPTIONS": "1000"}
-        settings |= {"AGENT__MAX_MAILS_PER_CASE": "1000", "AGENT__MAX_MAILS_PER_SENDER_A_DAY": "1000"}
-        settings |= {"AGENT__MAX_MAILS_PER_HOUR": "100000", "AGENT__IDENTICAL_ANSWER_DAYS": "0"}
-        settings |= {"AUTONOMY__START": "auto"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.journey.lives", config, self.trace.path],
-            cwd=ROOT,
-            env=os.environ | {f"SUPPORT_AGENT__{key}": value for key, value in settings.items()},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> Lives:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def go(self, kills: dict[MailId, Kill]) -> int:
-        """Handle what is in the mailbox; how many processes died on the way."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(kills) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer, "a process ended by itself before the mails were done: see its stderr"
-        return int(answer)
-
-
 def _count_writes(lives: Lives, servers: DemoServers) -> tuple[dict[str, dict[str, int]], str]:
     """Go each way once, undisturbed: the writes of its steps, and a packet that staff can reply to."""
     first = {name: way.mail(0) for name, way in WAYS.items() if way.sender != DESK}
@@ -111,8 +63,9 @@ def _count_writes(lives: Lives, servers: DemoServers) -> tuple[dict[str, dict[st
     assert lives.go({}) == 0
     names = {mail_id_of(raw): name for name, raw in first.items()}
     steps: dict[str, dict[str, int]] = {name: {} for name in WAYS}
-    for mail_id, (step, writes) in lives.trace.lines("done"):
-        steps[names[MailId(mail_id)]][step] = writes
+    for name, (step, writes) in lives.trace.lines("done"):
+        if name in names:  # no duty of the round
+            steps[names[MailId(name)]][step] = writes
     return steps, packet_id
 
 
@@ -132,9 +85,7 @@ def _run(url: str, folder: Path) -> Run:
         servers.deliver(raw)
         killed[mail_id_of(raw)] = (WAYS["answered"], START)
         deaths += lives.go({mail_id_of(raw): START})
-        arrived = Counter(
-            str(email.message_from_bytes(mail.raw, policy=policy.default)["Message-ID"]) for mail in servers.received()
-        )
+        arrived = arrived_at(servers)
     endings = []
     with Store.open(url, packaged("migrations")) as store:
         for mail_id, (way, kill) in killed.items():

@@ -174,7 +174,7 @@ def report_of(past: Past, bench: Bench, made_at: datetime) -> Report:
         languages=_counts((one.language or "unknown", one.outcome == "answer") for one in asked),
         automatic=_counts((one.rule or "unknown", False) for one in results if one.is_automatic),
         savings=_savings(precision, instants, settings),
-        assumptions=tuple(_assumptions(bench, sum(one.is_answered for one in asked))),
+        assumptions=tuple(_assumptions(bench, asked)),
     )
 
 
@@ -236,9 +236,14 @@ def _savings(precision: Precision, instants: Sequence[datetime], settings: Backt
     return Savings(answers_a_month=answers, minutes_a_month_least=least, minutes_a_month_most=most)
 
 
-def _assumptions(bench: Bench, people_answered: int) -> Iterable[str]:
+def _assumptions(bench: Bench, asked: Sequence[PastResult]) -> Iterable[str]:
     """What the figures rest on, for the reader."""
-    if not people_answered:
+    if failed := sum(one.reason == Reason.MODEL_FAILED for one in asked):
+        yield (
+            f"In {failed} of {len(asked)} questions the language model failed or took longer than model.timeout_s, so "
+            "people got them. If the machine was busy, run the same command again: it decides these, and no others."
+        )
+    if not any(one.is_answered for one in asked):
         yield "No answer of your people was found, so nothing could be judged: name their addresses with --own."
     settings = bench.settings.backtest
     if bench.level is None:

@@ -34,6 +34,7 @@ from support_agent.ops.dry_run import DryRun, DryRunResult
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.plan import Call, Status
 from support_agent.planner.plan_run import TOPIC_KINDS
+from support_agent.tools.ending import Reason
 
 STATUS: Mapping[Status, ChoiceStatus] = {"done": "sent", "below_threshold": "unsure"}
 KEPT_CHARACTERS = 800
@@ -177,7 +178,7 @@ def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, told
 def run(
     pairs: Sequence[Pair], journal: Journal, bench: Bench, told: Callable[[Step], None], stopwatch: Callable[[], float]
 ) -> tuple[PastResult, ...]:
-    """The results of all questions, in their order.
+    """The results of all questions, in their order. Where the model failed the next run decides again.
 
     Args:
         told: Called after each mail.
@@ -191,8 +192,9 @@ def run(
         result = journal.get(key)
         if result is None:
             result = bench.result(key, pair)
-            journal.add(result)
             made += 1
+            if result.reason != Reason.MODEL_FAILED:
+                journal.add(result)
         results.append(result)
         left = (stopwatch() - started) / made * (missing - made) if made else None
         told(Step(done, len(pairs), left))

@@ -94,7 +94,11 @@ def label(mail_id: MailId, outcome: LabelOutcome = LabelOutcome.SAME, at: dateti
 
 
 def rendered(
-    mail_id: MailId, kind: OutgoingKind = OutgoingKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
+    mail_id: MailId,
+    kind: OutgoingKind = OutgoingKind.ANSWER,
+    subject: str = "Re: Refund?",
+    number: int = 1,
+    parent: MailId | None = None,
 ) -> RenderedMailRecord:
     return RenderedMailRecord(
         mail_id=mail_id,
@@ -103,7 +107,7 @@ def rendered(
         payload={"company": "Harborfile", "answers": [{"items": []}]},
         templates_version="t1",
         spans={"subject": [{"text": subject, "source": "template"}]},
-        header_inputs={"to": ANNA, "date": "2025-03-01T12:00:00Z"},
+        header_inputs={"to": ANNA, "date": "2025-03-01T12:00:00Z", "parent_mail_id": parent or mail_id},
         created_at=NOON,
     )
 
@@ -116,8 +120,10 @@ def outgoing(
     body: bytes = b"Subject: Re: Refund?\r\n\r\n\x00\xff\r\n",
     number: int = 1,
     subject: str = "Re: Refund?",
+    parent: MailId | None = None,
 ) -> OutgoingMail:
-    made_from = rendered(mail_id, kind, subject, number)
+    """Args: parent: The customer's mail that it answers; by default the one that caused it."""
+    made_from = rendered(mail_id, kind, subject, number, parent)
     return OutgoingMail(
         mail_id=mail_id,
         case_id=case_id,

@@ -1,19 +1,42 @@
-"""Which cases wait for a person, on each database."""
+"""Which cases wait for a person, on each database: by `cases.people`, from what `Store.waits` reads."""
 
 from __future__ import annotations
 
 import pytest
+from pydantic import JsonValue
 
-from support_agent.store.records import CaseId, CaseState, MailId, MailStatus, OutgoingKind, WaitingCase
+from support_agent.cases.people import waiting_cases
+from support_agent.store.desk_records import LabelOutcome
+from support_agent.store.records import (
+    CaseId,
+    CaseState,
+    DeliverySource,
+    MailId,
+    MailStatus,
+    OutboxStatus,
+    OutgoingKind,
+    WaitingCase,
+)
 from support_agent.store.store import Store
 from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, label, outgoing, put, record
 
 PACKET, FAILURE, REMINDER = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER
 ANSWER, REPLY = OutgoingKind.ANSWER, OutgoingKind.PERSON_REPLY
+WHOLE: dict[str, JsonValue] = {
+    "company": "Harborfile",
+    "locale": "en",
+    "greeting_name": None,
+    "subject": None,
+    "asked": 1,
+    "answers": [],
+    "answered": 1,
+    "support_address": "support@harborfile.example",
+}
+"""An answer that leaves no question open."""
 
 
 def waiting(store: Store) -> tuple[WaitingCase, ...]:
-    return store.waits.cases(NOON - DAY)
+    return waiting_cases(store, NOON - DAY)
 
 
 def escalated(store: Store, number: int = 1, case_id: CaseId = CASE) -> MailId:
@@ -48,8 +71,8 @@ def test_a_case_that_is_closed_or_given_back_waits_for_nobody(store: Store, stat
 @pytest.mark.parametrize("kind", [REPLY, ANSWER])
 def test_a_persons_answer_ends_the_wait_until_the_next_packet(store: Store, kind: OutgoingKind) -> None:
     """Words that were passed on, or a document sent by command, each for a mail of the person's own."""
-    escalated(store)
-    put(store, outgoing(record(store, 7), kind, CASE, NOON + 5 * MINUTE))
+    mail_id = escalated(store)
+    put(store, outgoing(record(store, 7), kind, CASE, NOON + 5 * MINUTE, parent=mail_id))
     assert waiting(store) == ()
     again = escalated(store, 9)
     assert [(one.since, one.mail_id) for one in waiting(store)] == [(NOON + 9 * MINUTE, again)]
@@ -62,20 +85,84 @@ def test_an_answer_of_the_machine_to_the_same_mail_does_not_end_it(store: Store)
     assert len(waiting(store)) == 1
 
 
-def test_a_reply_that_was_not_delivered_is_none(store: Store) -> None:
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_a_reply_that_the_customer_may_not_have_is_none(store: Store, *, is_sure: bool) -> None:
     escalated(store)
     reply = put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
     assert store.outbox.claim(reply.id, NOON + DAY)
-    store.outbox.mark_failed(reply.id, "550 no")
+    (store.outbox.mark_failed if is_sure else store.outbox.mark_uncertain)(reply.id, "550 no")
     assert len(waiting(store)) == 1
 
 
-def test_a_label_ends_it_and_an_undone_one_does_not(store: Store) -> None:
-    """The Sent folder shows that a person has answered from another program."""
+@pytest.mark.parametrize("outcome", LabelOutcome)
+def test_a_judgement_is_no_answer(store: Store, outcome: LabelOutcome) -> None:
+    """Failure: a case in which a held answer was undone, or a part judged, was never reminded of."""
     mail_id = escalated(store)
-    store.labels.add(label(mail_id))
+    store.labels.add(label(mail_id, outcome))
+    assert len(waiting(store)) == 1
+
+
+@pytest.mark.parametrize(
+    ("after", "by", "is_answered"),
+    [
+        (OutboxStatus.READY, DeliverySource.STAFF, True),
+        (OutboxStatus.READY, DeliverySource.OPERATOR, True),
+        (OutboxStatus.CANCELLED, DeliverySource.SENT_FOLDER, True),
+        (OutboxStatus.CANCELLED, DeliverySource.STAFF, False),
+        (OutboxStatus.CANCELLED, DeliverySource.OPERATOR, False),
+        (OutboxStatus.CANCELLED, DeliverySource.RULE, False),
+    ],
+)
+def test_a_proposal_ends_it_where_a_person_approved_it_or_answered_elsewhere(
+    store: Store, after: OutboxStatus, by: DeliverySource, *, is_answered: bool
+) -> None:
+    mail_id = escalated(store)
+    answer = outgoing(mail_id, ANSWER, CASE).model_copy(update={"is_proposed": True, "payload": WHOLE})
+    row = put(store, answer)
+    store.deliveries.update(row.id, after, by, "a test", NOON + DAY, (OutboxStatus.PROPOSED,))
+    assert bool(waiting(store)) is not is_answered
+
+
+def test_an_approved_part_leaves_the_rest_to_answer(store: Store) -> None:
+    mail_id = escalated(store)
+    answer = outgoing(mail_id, ANSWER, CASE)
+    row = put(store, answer.model_copy(update={"is_proposed": True, "payload": {**WHOLE, "asked": 2, "answered": 1}}))
+    ready, by, proposed = OutboxStatus.READY, DeliverySource.STAFF, (OutboxStatus.PROPOSED,)
+    store.deliveries.update(row.id, ready, by, "a test", NOON + DAY, proposed)
+    assert len(waiting(store)) == 1
+
+
+def test_a_document_is_for_its_mail_and_words_are_for_all_of_the_case(store: Store) -> None:
+    """A person who writes has read the case; one who chooses a document has answered one mail."""
+    first, second = escalated(store, 1), escalated(store, 2)
+    put(store, outgoing(record(store, 7), ANSWER, CASE, NOON + 5 * MINUTE, parent=second))
+    assert [one.mail_id for one in waiting(store)] == [first]
+    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 6 * MINUTE, parent=second))
     assert waiting(store) == ()
-    store.labels.undo(mail_id, NOON)
+
+
+@pytest.mark.parametrize(
+    ("states", "is_waiting"),
+    [
+        ((CaseState.CLOSED, CaseState.WITH_PERSON), True),
+        ((CaseState.OPEN, CaseState.WITH_PERSON), False),
+        ((CaseState.CLOSED, None), False),
+        ((CaseState.CLOSED, CaseState.WITH_PERSON, CaseState.CLOSED, None), False),
+    ],
+    ids=["closed by mistake", "given back and claimed", "its customer wrote again", "closed twice"],
+)
+def test_what_came_before_a_case_was_done_needs_no_answer(
+    store: Store, states: tuple[CaseState | None, ...], *, is_waiting: bool
+) -> None:
+    """None: its customer opens it again. A new packet waits in any case."""
+    escalated(store)
+    for number, after in enumerate(states):
+        if after is None:
+            store.cases.reopen(CASE)
+        else:
+            store.cases.change(CASE, after, None, ANNA, "a test", NOON + (2 + number) * MINUTE)
+    assert bool(waiting(store)) is is_waiting
+    escalated(store, 9)
     assert len(waiting(store)) == 1
 
 
@@ -105,4 +192,4 @@ def test_reminders_are_counted_from_the_wait_on(store: Store) -> None:
 
 def test_what_came_in_too_long_ago_does_not_wait(store: Store) -> None:
     escalated(store)
-    assert store.waits.cases(NOON + DAY) == ()
+    assert waiting_cases(store, NOON + DAY) == ()

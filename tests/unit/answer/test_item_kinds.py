@@ -55,7 +55,7 @@ STORED_PARTS = {
     "outcome runner_up runner_up_confidence document_number document_title document_score question_number question "
     "finding_code evidence_number evidence_title evidence_grade evidence_position evidence_sentence page_address "
     "page_heading page_document page_found_by page_text answered_line "
-    "reply_address proposed_line proposed_id offered_until command_title command_line command_link "
+    "reply_address proposed_line proposed_id leaves_at offered_until command_title command_line command_link "
     "story_who story_at story_line story_left_out "
     "week_since week_until week_mails week_answered week_partly_answered week_escalated week_filed week_waiting "
     "people_answered people_open median_hours ninetieth_hours answered_by_name answered_by_title answered_by_mails "

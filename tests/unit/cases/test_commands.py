@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from pydantic import SecretStr
 
-from support_agent.answer.packet import FoundDocument
+from support_agent.answer.packet import FoundDocument, Offered
 from support_agent.cases.commands import Command, Given, Subjects, Ticket, given_in, is_meant_as_command, offered
 from support_agent.mail.message import parse
 from support_agent.store.records import CaseId, OutboxId
@@ -119,9 +119,19 @@ def test_the_subject_of_the_packet_is_no_command_of_who_answers_it() -> None:
     assert found.command is Command.CLAIM
 
 
+def for_(command: Command, ticket: Ticket = TICKET) -> Ticket:
+    """The ticket of a packet that has the command: `undo` is that of an answer which leaves by itself."""
+    held = "held" if command is Command.UNDO else None
+    return ticket._replace(subjects=ticket.subjects._replace(held=held))
+
+
+def offers_of(ticket: Ticket) -> tuple[Offered, ...]:
+    return tuple(offered(ticket, SECRET, "support@harborfile.example", FOUND, may_answer=True))
+
+
 def keys() -> dict[Command, Given]:
     made = {}
-    for offer in offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=True):
+    for offer in (*offers_of(TICKET), *offers_of(for_(Command.UNDO))):
         found = given_in(parse(write(offer.line)))
         assert found is not None
         made[found.command] = found
@@ -129,8 +139,9 @@ def keys() -> dict[Command, Given]:
 
 
 def test_each_command_is_offered_with_a_key_of_its_own_and_a_link() -> None:
-    offers = tuple(offered(TICKET, SECRET, "support@harborfile.example", FOUND, may_answer=True))
-    assert [offer.code for offer in offers] == [command.code for command in Command]
+    offers = offers_of(TICKET)
+    assert [offer.code for offer in offers] == [command.code for command in Command if command is not Command.UNDO]
+    assert [offer.code for offer in offers_of(for_(Command.UNDO))] == ["undo"]
     assert len({found.key for found in keys().values()}) == len(Command)
     assert (
         offers[0].link
@@ -167,8 +178,8 @@ OTHERS = (
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.name)
 @pytest.mark.parametrize("command", Command)
 def test_a_key_is_bound_to_everything_that_it_was_made_of(command: Command, other: Other) -> None:
-    assert TICKET.fits(SECRET, keys()[command])
-    assert not other.ticket.fits(other.secret, keys()[command])
+    assert for_(command).fits(SECRET, keys()[command])
+    assert not for_(command, other.ticket).fits(other.secret, keys()[command])
 
 
 @pytest.mark.parametrize(
@@ -178,6 +189,7 @@ def test_a_key_is_bound_to_everything_that_it_was_made_of(command: Command, othe
         (Command.DOCUMENT, "company"),
         (Command.CLOSE, "mail"),
         (Command.OWN_WORDS, "mail"),
+        (Command.UNDO, "held"),
     ],
 )
 def test_a_key_is_bound_to_what_its_command_is_about(command: Command, changed: str) -> None:
@@ -189,7 +201,7 @@ def test_a_key_is_bound_to_what_its_command_is_about(command: Command, changed: 
 def test_a_key_of_one_command_fits_no_other(command: Command) -> None:
     for other in Command:
         if other is not command:
-            assert not TICKET.fits(SECRET, keys()[command]._replace(command=other))
+            assert not for_(other).fits(SECRET, keys()[command]._replace(command=other))
 
 
 def test_without_a_proposal_nothing_can_be_approved() -> None:

@@ -19,7 +19,7 @@ from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutgoingKind, OutgoingMail
 from support_agent.transport.outbox import Delivery
 from tests.fakes import PLAIN
-from tests.fakes_desk import digest, remind
+from tests.fakes_desk import digest, held_in, remind
 from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, SureModel, write
 
 REFUND = "Can I get a refund?"
@@ -53,6 +53,7 @@ def full_house(office: Office) -> None:
     packet = office.sent(first)[OutgoingKind.PACKET].message_id
     remind(office, first)
     digest(office, first)
+    held_in(office, "david.chen@example.net", 30)
     office.handle(write("Grüße, we look at it.", sender=DESK, in_reply_to=packet))
     office.handle(write(OFF_TOPIC, proof=None))
     office.transport.deliveries = [Delivery(status="failed", detail="550")]

@@ -133,6 +133,18 @@ def test_it_is_sent_once_a_week_and_late_if_it_was_missed(weekly: Office, clock:
     assert counts == [0, 1, 1, 1, 2, 2, 3, 3]
 
 
+def test_a_quiet_week_has_its_own(weekly: Office, clock: At) -> None:
+    """Failure: the last mail carried a digest already, so that one was found in the place of the new one."""
+    weekly.handle(write(REFUND))
+    for week in range(3):
+        clock.instant = MONDAY + week * 7 * DAY + HOUR
+        for _ in range(2):
+            work(weekly)
+    assert [row.status for row in digests(weekly)] == [OutboxStatus.SENT] * 3
+    assert ["Mails:     1" in text_of(row) for row in digests(weekly)] == [True, False, False]
+    assert all(entry.is_identical for entry in replay(weekly.store, [digests(weekly)[0].mail_id]))
+
+
 @pytest.mark.parametrize("dies_after", [False, True])
 def test_it_is_sent_once_though_the_process_dies(weekly: Office, clock: At, dies_after: bool) -> None:
     """Before, or right after, it comes into the outbox."""

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from support_agent.cases.pause import write_pause
 from support_agent.store.outbox import Outbox
-from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import MailId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import OUTBOX_BATCH
 from tests.contract.store.examples import outgoing
@@ -23,6 +23,8 @@ from tests.fakes_journey import NOON, Clock, Office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift, recipients, with_imap
 
 ANSWER, PACKET = OutgoingKind.ANSWER, OutgoingKind.PACKET
+CHOSEN = MailId("f" * 32)
+"""The customer's mail, where a command of a person chose the answer: such an answer needs no mode to leave."""
 SOON, LATER = NOON + timedelta(minutes=1), NOON + timedelta(days=1)
 
 
@@ -31,7 +33,7 @@ def put(office: Office, count: int, kind: OutgoingKind = ANSWER) -> None:
     for number in range(office.received, office.received + count):
         raw = write("Can I get a refund?", sender=f"c{number}@c{number}.example")
         mail_id = office.receive(raw)
-        mail = outgoing(mail_id, kind, at=SOON, body=raw)
+        mail = outgoing(mail_id, kind, at=SOON, body=raw, parent=CHOSEN)
         office.store.outbox.queue(mail.model_copy(update={"recipient": f"c{number}@c{number}.example"}))
 
 

@@ -105,6 +105,13 @@ def test_a_report_without_any_answer_of_people_says_what_to_name(office: Office)
     assert "--own" in report(office, [result(0, is_answered=False)]).assumptions[0]
 
 
+def test_a_report_says_for_how_many_questions_the_model_failed(office: Office) -> None:
+    """Else a slow machine looks like an agent that knows little."""
+    found = report(office, [result(0), result(1, reason="model_failed")])
+    assert "In 1 of 2 questions the language model failed" in found.assumptions[0]
+    assert "failed" not in report(office, [result(0)]).assumptions[0]
+
+
 def test_a_report_without_the_model_says_so(office: Office) -> None:
     bench = bench_of(office)
     free = bench_of(Office(model_free(office.settings), office.store, office.decider))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date
 from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -118,6 +119,17 @@ def test_what_the_journal_has_is_not_decided_again_and_the_time_left_is_told(ben
     broken = replace(bench, dry_run=None)  # type: ignore[arg-type]
     with Journal(tmp_path, bench.version) as journal:
         assert run(pairs, journal, broken, told.append, lambda: 0.0) == first
+
+
+def test_a_mail_for_which_the_model_failed_is_decided_again(bench: Bench, tmp_path: Path) -> None:
+    """Failure: on a busy machine the model was too slow for some mails, and a later run did not ask it again."""
+    pairs = [asked(REFUND, number) for number in range(2)]
+    results = [bench.result(key_of(pair), pair) for pair in pairs]
+    reasons = {results[0].key: "model_failed", results[1].key: "unsure"}
+    found = {one.key: one.model_copy(update={"reason": reasons[one.key]}) for one in results}
+    with Journal(tmp_path, bench.version) as journal, patch.object(Bench, "result", lambda _, key, __: found[key]):
+        run(pairs, journal, bench, lambda step: None, lambda: 0.0)
+        assert [journal.get(one.key) is not None for one in results] == [False, True]
 
 
 def test_another_answer_of_a_person_is_another_result() -> None:
