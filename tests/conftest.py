@@ -28,6 +28,7 @@ pytest_plugins: list[str] = [
     "tests.servers.postfix",
     "tests.servers.llama",
     "tests.servers.openai",
+    "tests.servers.program",
 ]
 
 settings.register_profile("suite", deadline=None)
