@@ -37,8 +37,6 @@ from support_agent.facts.opening import open_rooms, open_search
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
-from support_agent.ops.doctor import Probes, SeenMailbox
-from support_agent.ops.store_health import read_modes
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     from support_agent.models.writer import LanguageModel
     from support_agent.ops.backtest.running import Bench
     from support_agent.ops.backtest.sources import PastMails
+    from support_agent.ops.doctor import Probes, SeenMailbox
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
     from support_agent.store.desk_records import ModeChange
@@ -327,6 +326,8 @@ def open_dry_run(settings: Settings) -> DryRun:
     Raises:
         ConfigError: a file of the company cannot be used.
     """
+    from support_agent.ops.store_health import read_modes
+
     company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
     decider = cache(
         lambda: open_decider(settings, stderr_progress(), in_memory=True, company=company, templates=templates)
@@ -427,6 +428,7 @@ def read_stored(settings: Settings, since: datetime | None) -> PastMails:
 def real_probes(now: datetime) -> Probes:
     """The connections that `doctor` probes: the same implementations as the worker's."""
     from support_agent.facts.index import count_entries
+    from support_agent.ops.doctor import Probes
 
     return Probes(
         now=now,
@@ -439,6 +441,7 @@ def real_probes(now: datetime) -> Probes:
 
 
 def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
+    from support_agent.ops.doctor import SeenMailbox
     from support_agent.outbound.sent_folder import SENT_USE
 
     with Mailbox(settings.imap, TokenSource(settings.oauth), utc_now) as mailbox:

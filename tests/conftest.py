@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from support_agent.config.settings import CompanySettings
 from support_agent.ops import check
-from tests import model_threads
+from tests import model_threads, remembered_vectors, shared_folder
 from tests.checked_once import CheckedOnce
 from tests.fakes_journey import Office, make_company, office_in
 
@@ -28,6 +28,7 @@ pytest_plugins: list[str] = [
     "tests.servers.postfix",
     "tests.servers.llama",
     "tests.servers.openai",
+    "tests.servers.program",
 ]
 
 settings.register_profile("suite", deadline=None)
@@ -76,10 +77,27 @@ def log_stays_as_it_was() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def sound_templates_are_checked_once() -> Iterator[None]:
+def folder_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """See `tests/shared_folder.py`."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = shared_folder.make(tmp_path_factory)
+        patch.setenv(shared_folder.VARIABLE, str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sound_templates_are_checked_once(folder_of_this_run: Path) -> Iterator[None]:
     """`check` of a workspace whose templates were sound before, byte by byte, does not render all of them again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "check_templates", CheckedOnce())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def documents_are_embedded_once(folder_of_this_run: Path) -> Iterator[None]:
+    """The models' tests and the program that they fork read the vectors that one of them has computed."""
+    with pytest.MonkeyPatch.context() as patch:
+        remembered_vectors.remember(patch)
         yield
 
 

@@ -12,12 +12,13 @@ from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.models.pulling import cache_dir, locate
 from tests.acceptance.program import workspace_in
 from tests.servers.postgres import skip_or_fail
+from tests.servers.program import ForkedProgram
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(program: ForkedProgram, tmp_path: Path) -> Path:
     """A workspace as `init` writes it."""
-    return workspace_in(tmp_path)
+    return workspace_in(tmp_path, program.run)
 
 
 @pytest.fixture(scope="session")

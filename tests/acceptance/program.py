@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ def run(*arguments: str | Path, folder: Path, settings: Mapping[str, str] | None
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def workspace_in(folder: Path) -> Path:
+def workspace_in(folder: Path, run: Callable[..., Done] = run) -> Path:
     """A new workspace, made by the program itself."""
     workspace = folder / "workspace"
     made = run("init", workspace, folder=folder)

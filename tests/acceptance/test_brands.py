@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.acceptance.program import Done, demo_mail, run, workspace_in
+from tests.acceptance.program import Done, demo_mail, workspace_in
 from tests.acceptance.test_run_once import DESK, SOPHIE, SUPPORT, empty, inbox, servers_as_settings, settled
 from tests.servers.dovecot import PASSWORD, Dovecot
 from tests.servers.postfix import Postfix
+from tests.servers.program import ForkedProgram
 
-pytestmark = [pytest.mark.servers, pytest.mark.model, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.servers
 
 SHOP, SHOP_DESK = "shop@example.com", "shop-desk@example.com"
 MAIL = demo_mail("11").replace(f"To: {SUPPORT}".encode(), f"To: {SUPPORT}, {SHOP}".encode())
@@ -32,7 +33,7 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def served(
-    models: None, dovecot: Dovecot, postfix: Postfix, tmp_path_factory: pytest.TempPathFactory
+    program: ForkedProgram, dovecot: Dovecot, postfix: Postfix, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     """The same mail is in both mailboxes, with the same bytes; `run --once`."""
     users = (SUPPORT, SHOP, DESK, SHOP_DESK, SOPHIE)
@@ -41,13 +42,14 @@ def served(
     for user in (SUPPORT, SHOP):
         with dovecot.as_person(user) as person:
             person.append("INBOX", MAIL)
-    workspace = workspace_in(tmp_path_factory.mktemp("brands"))
-    shop = workspace_in(workspace)
+    workspace = workspace_in(tmp_path_factory.mktemp("brands"), program.run)
+    shop = workspace_in(workspace, program.run)
     (shop / "password").write_text(PASSWORD)
     change(shop / "support-agent.toml", dovecot, postfix)
     own = workspace / "support-agent.toml"
     own.write_text(own.read_text("utf-8") + '\n[brands]\nfiles = { shop = "workspace/support-agent.toml" }\n', "utf-8")
-    done = run("run", "--once", folder=workspace, settings=servers_as_settings(dovecot, postfix))
+    settings = servers_as_settings(dovecot, postfix)
+    done = program.run("run", "--once", folder=workspace, settings=settings, scripted=True)
     settled(dovecot, SOPHIE, 2)
     settled(dovecot, DESK, 1)
     settled(dovecot, SHOP_DESK, 1)
@@ -89,16 +91,18 @@ def test_a_brands_mail_carries_its_own_name(served: Served) -> None:
         assert other not in body.get_content()
 
 
-def test_each_brand_has_its_mail_in_its_own_store_alone(served: Served) -> None:
+def test_each_brand_has_its_mail_in_its_own_store_alone(program: ForkedProgram, served: Served) -> None:
     """The same mail is one row in each."""
     for folder in (served.workspace, served.workspace / "workspace"):
         with closing(sqlite3.connect(folder / "support-agent.sqlite3")) as database:
             assert database.execute("SELECT count(*), count(DISTINCT id) FROM mails").fetchone() == (1, 1)
-        replayed = run("replay", "--all", folder=folder)
+        replayed = program.run("replay", "--all", folder=folder)
         assert (replayed.code, "DIFFERS" in replayed.out) == (0, False), replayed.out + replayed.err
 
 
-def test_doctor_and_check_look_at_each_brand(served: Served, dovecot: Dovecot, postfix: Postfix) -> None:
-    doctor = run("doctor", folder=served.workspace, settings=servers_as_settings(dovecot, postfix))
+def test_doctor_and_check_look_at_each_brand(
+    program: ForkedProgram, served: Served, dovecot: Dovecot, postfix: Postfix
+) -> None:
+    doctor = program.run("doctor", folder=served.workspace, settings=servers_as_settings(dovecot, postfix))
     assert "shop: mailbox" in doctor.out
     assert SHOP in doctor.out

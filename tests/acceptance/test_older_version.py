@@ -16,15 +16,16 @@ from support_agent.config.packaged_files import packaged
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
-from tests.acceptance.program import run, workspace_in
+from tests.acceptance.program import workspace_in
+from tests.servers.program import ForkedProgram
 
 KEPT = Path(__file__).parents[1] / "kept"
 
 
 @pytest.fixture(scope="module")
-def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def older(program: ForkedProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with the older configuration, the older store, and the templates that the store has."""
-    workspace = workspace_in(tmp_path_factory.mktemp("older"))
+    workspace = workspace_in(tmp_path_factory.mktemp("older"), program.run)
     shutil.copy(KEPT / CONFIG_FILE, workspace / CONFIG_FILE)
     path = workspace / "support-agent.sqlite3"
     path.write_bytes(gzip.decompress((KEPT / "store.sqlite3.gz").read_bytes()))
@@ -43,8 +44,8 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workspace
 
 
-def test_every_mail_of_an_older_store_renders_to_the_same_bytes(older: Path) -> None:
-    done = run("replay", "--all", "--json", folder=older)
+def test_every_mail_of_an_older_store_renders_to_the_same_bytes(program: ForkedProgram, older: Path) -> None:
+    done = program.run("replay", "--all", "--json", folder=older)
     assert done.code == 0, done
     (report,) = done.lines
     kinds = [entry["kind"] for entry in report["replayed"]]
@@ -57,18 +58,20 @@ def test_every_mail_of_an_older_store_renders_to_the_same_bytes(older: Path) -> 
     assert [entry for entry in report["replayed"] if not entry["is_identical"]] == []
 
 
-def test_cases_of_an_older_store_are_shown_and_explained(older: Path) -> None:
-    cases = run("cases", "--json", folder=older)
+def test_cases_of_an_older_store_are_shown_and_explained(program: ForkedProgram, older: Path) -> None:
+    cases = program.run("cases", "--json", folder=older)
     assert cases.code == 0, cases
     assert len(cases.lines[0]) == 11
     for entry in cases.lines[0][::10]:
         for command in ("show", "why"):
-            done = run(command, entry["case"]["id"], folder=older)
+            done = program.run(command, entry["case"]["id"], folder=older)
             assert done.code == 0, done
 
 
-def test_the_configuration_and_the_templates_of_an_older_workspace_pass_the_check(older: Path) -> None:
+def test_the_configuration_and_the_templates_of_an_older_workspace_pass_the_check(
+    program: ForkedProgram, older: Path
+) -> None:
     """Nothing but what its owner has not filled in yet is found."""
-    done = run("check", "--json", folder=older)
+    done = program.run("check", "--json", folder=older)
     assert done.code == 0, done
     assert {finding["severity"] for finding in done.lines[0]} == {"warning"}

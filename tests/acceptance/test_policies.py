@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from support_agent.company.documents import check_documents, load_documents
-from tests.acceptance.program import Done, run
+from tests.acceptance.program import Done
+from tests.servers.program import ForkedProgram
 from tests.unit.extraction.files import docx, paragraph, styled, table
 
 LETTER = docx(
@@ -24,16 +25,16 @@ WRITTEN = {
 }
 
 
-def test_an_imported_text_is_a_document_once_a_person_has_reviewed_it(workspace: Path) -> None:
+def test_an_imported_text_is_a_document_once_a_person_has_reviewed_it(program: ForkedProgram, workspace: Path) -> None:
     """`check` names what is missing; the file is loaded at no moment before its line is changed."""
     (workspace / "letter.docx").write_bytes(LETTER)
-    imported = run("policies", "import", "letter.docx", "--json", folder=workspace)
+    imported = program.run("policies", "import", "letter.docx", "--json", folder=workspace)
     assert (imported.code, imported.err) == (0, ""), imported
     (told,) = imported.lines
     path = Path(told["path"])
     assert (told["number"], path.name) == (21, "021-gift-cards.md")
 
-    first = check(workspace)
+    first = check(program, workspace)
     assert first.code == 0
     assert [finding["what"] for finding in about(first, path)] == [
         "not reviewed, so no customer gets it", *(f"{key} is empty" for key in told["missing"]),
@@ -42,7 +43,7 @@ def test_an_imported_text_is_a_document_once_a_person_has_reviewed_it(workspace:
 
     text = path.read_text("utf-8")
     path.write_text(text.replace("reviewed: false", "reviewed: true"), "utf-8")
-    early = check(workspace)
+    early = check(program, workspace)
     assert early.code == 1, "approved, but not written"
     assert [finding["what"] for finding in about(early, path)] == [f"{key} is empty" for key in told["missing"]]
 
@@ -53,7 +54,7 @@ def test_an_imported_text_is_a_document_once_a_person_has_reviewed_it(workspace:
     assert numbers(workspace) == list(range(1, 21))
 
     path.write_text(written.replace("reviewed: false", "reviewed: true"), "utf-8")
-    last = check(workspace)
+    last = check(program, workspace)
     assert (last.code, about(last, path)) == (0, [])
     document = load_documents(workspace / "policies")[-1]
     assert document.number == 21
@@ -62,8 +63,8 @@ def test_an_imported_text_is_a_document_once_a_person_has_reviewed_it(workspace:
     ]  # fmt: skip
 
 
-def check(workspace: Path) -> Done:
-    return run("check", "--json", folder=workspace)
+def check(program: ForkedProgram, workspace: Path) -> Done:
+    return program.run("check", "--json", folder=workspace)
 
 
 def about(checked: Done, path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""`run`, from a real mailbox to a real mail server and into the customer's inbox; then what an admin asks of it."""
+"""`run`, from a real mailbox to a real mail server and into the customer's inbox; then what an admin asks of it.
+
+The model and the search are scripted; `test_demo.py` has the same journeys with the real ones.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.acceptance.program import PROGRAM, Done, demo_mail, environment, run, workspace_in
+from tests.acceptance.program import Done, demo_mail, environment, workspace_in
+from tests.journey.program import COMMAND
 from tests.servers.dovecot import PASSWORD, Dovecot
 from tests.servers.postfix import Postfix
+from tests.servers.program import ForkedProgram
 
-pytestmark = [pytest.mark.servers, pytest.mark.model, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.servers
 
 SUPPORT = "support@harborfile.example"
 DESK = "desk@harborfile.example"
@@ -73,20 +78,22 @@ def servers_as_settings(dovecot: Dovecot, postfix: Postfix) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def ran(models: None, dovecot: Dovecot, postfix: Postfix, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(
+    program: ForkedProgram, dovecot: Dovecot, postfix: Postfix, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ran]:
     """Three mails are in the mailbox; `run --once`, and once more."""
     for user in (SUPPORT, DESK, JAMES, SOPHIE):
         empty(dovecot, user)
     with dovecot.as_person(SUPPORT) as person:
         for start in MAILS:
             person.append("INBOX", demo_mail(start))
-    workspace = workspace_in(tmp_path_factory.mktemp("run"))
+    workspace = workspace_in(tmp_path_factory.mktemp("run"), program.run)
     settings = servers_as_settings(dovecot, postfix)
-    first = run("run", "--once", folder=workspace, settings=settings)
+    first = program.run("run", "--once", folder=workspace, settings=settings, scripted=True)
     settled(dovecot, JAMES, 1)
     settled(dovecot, DESK, 1)
     settled(dovecot, SOPHIE, 1)
-    second = run("run", "--once", folder=workspace, settings=settings)
+    second = program.run("run", "--once", folder=workspace, settings=settings, scripted=True)
     inboxes = {user: inbox(dovecot, user) for user in (DESK, JAMES, SOPHIE)}
     yield Ran(workspace, settings, first, second, inboxes)
     for user in (SUPPORT, DESK, JAMES, SOPHIE):
@@ -150,44 +157,44 @@ def test_the_log_has_an_event_a_step_and_no_words_of_the_mails(ran: Ran) -> None
         assert words not in ran.first.err
 
 
-def test_every_answer_replays_to_the_same_bytes(ran: Ran) -> None:
+def test_every_answer_replays_to_the_same_bytes(program: ForkedProgram, ran: Ran) -> None:
     """Answer, acknowledgement and packet are made again from the store alone, with no server at hand."""
-    replayed = run("replay", "--all", "--json", folder=ran.workspace)
+    replayed = program.run("replay", "--all", "--json", folder=ran.workspace)
     assert replayed.code == 0, replayed.out + replayed.err
     entries = json.loads(replayed.out)["replayed"]
     assert sorted(entry["kind"] for entry in entries) == ["acknowledgement", "answer", "packet"]
     assert all(entry["is_identical"] for entry in entries)
 
 
-def test_a_byte_that_was_changed_in_the_store_is_a_difference(ran: Ran, tmp_path: Path) -> None:
+def test_a_byte_that_was_changed_in_the_store_is_a_difference(program: ForkedProgram, ran: Ran, tmp_path: Path) -> None:
     """Exit 1 and a diff; a replay that cannot fail would prove nothing."""
     copy = tmp_path / "copy"
     shutil.copytree(ran.workspace, copy)
     with closing(sqlite3.connect(copy / "support-agent.sqlite3")) as database, database:
         database.execute("UPDATE outbox SET raw = CAST(replace(raw, 'Auto-Submitted', 'auto-submitted') AS BLOB)")
-    done = run("replay", "--all", folder=copy)
+    done = program.run("replay", "--all", folder=copy)
     assert done.code == 1
     assert "DIFFERS" in done.out
 
 
-def test_a_replay_needs_no_key(ran: Ran, tmp_path: Path) -> None:
+def test_a_replay_needs_no_key(program: ForkedProgram, ran: Ran, tmp_path: Path) -> None:
     """What was signed is stored: an admin who has the database and another key has the same bytes."""
     copy = tmp_path / "copy"
     shutil.copytree(ran.workspace, copy)
     (copy / "secret.key").write_text("another-key-" * 4)
-    done = run("replay", "--all", folder=copy)
+    done = program.run("replay", "--all", folder=copy)
     assert (done.code, "identical" in done.out) == (0, True), done
 
 
-def test_an_admin_finds_the_case_its_story_and_its_reasons(ran: Ran) -> None:
+def test_an_admin_finds_the_case_its_story_and_its_reasons(program: ForkedProgram, ran: Ran) -> None:
     """`cases`, `show` and `why` on the answered case; their JSON is checked by tests/unit/cli/test_main.py."""
-    listed = run("cases", "--json", folder=ran.workspace)
+    listed = program.run("cases", "--json", folder=ran.workspace)
     assert listed.code == 0, listed.err
     (case_id,) = [entry["case"]["id"] for entry in json.loads(listed.out) if entry["case"]["customer_address"] == JAMES]
-    show = run("show", case_id, folder=ran.workspace)
+    show = program.run("show", case_id, folder=ran.workspace)
     assert show.code == 0, show.err
     assert "send_document" in show.out
-    why = run("why", case_id, folder=ran.workspace)
+    why = program.run("why", case_id, folder=ran.workspace)
     assert why.code == 0, why.err
     assert "answer.txt.j2" in why.out
     assert "Refund policy" in why.out
@@ -198,7 +205,7 @@ def test_a_terminated_run_ends_cleanly(ran: Ran, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [PROGRAM, "run"], cwd=ran.workspace, env=environment(ran.settings), stdout=out, stderr=out
+            [*COMMAND, "run"], cwd=ran.workspace, env=environment(ran.settings), stdout=out, stderr=out
         )
     try:
         end = time.monotonic() + START_S

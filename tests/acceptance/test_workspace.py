@@ -8,6 +8,7 @@ import pytest
 
 from support_agent.demo.workspace import CONFIG_FILE
 from tests.acceptance.program import files_in, run
+from tests.servers.program import ForkedProgram
 
 
 def test_a_new_workspace_passes_the_check(workspace: Path) -> None:
@@ -21,19 +22,19 @@ def test_a_new_workspace_passes_the_check(workspace: Path) -> None:
     ]
 
 
-def test_a_document_with_a_fault_fails_the_check_and_is_named(workspace: Path) -> None:
+def test_a_document_with_a_fault_fails_the_check_and_is_named(program: ForkedProgram, workspace: Path) -> None:
     """Exit 1, and the finding says which file and line."""
     document = next((workspace / "policies").glob("001-*.md"))
     document.write_text(document.read_text().replace("summary:", "sumary:", 1))
-    done = run("check", folder=workspace)
+    done = program.run("check", folder=workspace)
     assert done.code == 1
     assert document.name in done.out
 
 
-def test_init_leaves_a_folder_alone_that_is_a_workspace_already(workspace: Path) -> None:
+def test_init_leaves_a_folder_alone_that_is_a_workspace_already(program: ForkedProgram, workspace: Path) -> None:
     """Nothing that exists is overwritten: exit 2, one line that says what to do, not a byte changed."""
     before = files_in(workspace)
-    done = run("init", workspace, folder=workspace.parent)
+    done = program.run("init", workspace, folder=workspace.parent)
     assert done.code == 2
     assert one_line(done.err).endswith("choose an empty folder")
     assert files_in(workspace) == before
@@ -48,24 +49,24 @@ def test_without_a_configuration_the_program_says_what_to_do(command: list[str],
     assert not files_in(tmp_path)
 
 
-def test_an_unknown_key_is_refused_by_name(workspace: Path) -> None:
+def test_an_unknown_key_is_refused_by_name(program: ForkedProgram, workspace: Path) -> None:
     """A misspelt setting never counts as the default: exit 2 with file, line and key; `check` finds it, exit 1."""
     config = workspace / CONFIG_FILE
     text = config.read_text().replace("[planner]", "[planner]\nmax_second = 3", 1)
     config.write_text(text)
     line = text.splitlines().index("max_second = 3") + 1
-    done = run("cases", folder=workspace)
+    done = program.run("cases", folder=workspace)
     assert (done.code, done.out) == (2, "")
     assert "max_second" in one_line(done.err)
     assert CONFIG_FILE in done.err
-    checked = run("check", folder=workspace)
+    checked = program.run("check", folder=workspace)
     assert checked.code == 1
     assert f"{CONFIG_FILE}:{line}: unknown key planner.max_second" in checked.out
 
 
-def test_an_unknown_key_in_the_environment_is_refused_too(workspace: Path) -> None:
+def test_an_unknown_key_in_the_environment_is_refused_too(program: ForkedProgram, workspace: Path) -> None:
     """The environment is no way around the rule; values, which may be secrets, are never repeated."""
-    done = run("cases", folder=workspace, settings={"IMAP__PASWORD": "correct-horse"})
+    done = program.run("cases", folder=workspace, settings={"IMAP__PASWORD": "correct-horse"})
     assert (done.code, done.out) == (2, "")
     assert "IMAP__PASWORD" in one_line(done.err)
     assert "correct-horse" not in done.err

@@ -28,11 +28,16 @@ def open_search(*_: object, **__: object) -> object:
     return WordSearch()
 
 
-def main() -> None:
-    """`support-agent`, as it is installed."""
+def use_script() -> None:
+    """Put the script in place of model, search and fact room, in this process."""
     fakes = {"open_model": open_model, "open_search": open_search, "open_rooms": lambda *_, **__: None}
     for name, fake in fakes.items():
         setattr(app, name, fake)
+
+
+def main() -> None:
+    """`support-agent`, as it is installed."""
+    use_script()
     cli.main()
 
 

@@ -21,6 +21,7 @@ def test_passages_of_the_right_document_are_graded_as_evidence(
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("SUPPORT_AGENT__GRADING__MAX_CYCLES", "0")
     monkeypatch.setenv("SUPPORT_AGENT__GRADING__DRAFT_TOKENS", "24")
+    monkeypatch.setenv("SUPPORT_AGENT__GRADING__PASSAGES", "2")
     with pytest.raises(SystemExit):
         cli.main(["facts", "find", "How long does it take until refunded money is on my card?", "--json"])
     story = json.loads(capsys.readouterr().out)

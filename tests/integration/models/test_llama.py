@@ -167,8 +167,10 @@ def test_prompts_that_cannot_be_one_batch_are_scored_one_by_one(llama_model: Lla
     assert [probabilities(scores) for scores in found] == [
         pytest.approx(probabilities(llama_model.score(prompt, OPTIONS)), abs=SAME) for prompt in prompts
     ]
-    long = [prompt_of(f"{number} " + "word " * MAX_BATCH_TOKENS) for number in range(2)]
-    assert [probabilities(scores) for scores in llama_model.score_each(long, ("yes", "no"))] == [
+    long = [prompt_of(f"{number} " + "word " * (MAX_BATCH_TOKENS // 2)) for number in range(2)]
+    found = llama_model.score_each(long, ("yes", "no"))
+    assert all(scores.usage.forward_passes for scores in found)
+    assert [probabilities(scores) for scores in found] == [
         pytest.approx(probabilities(llama_model.score(prompt, ("yes", "no"))), abs=SAME) for prompt in long
     ]
     assert llama_model.score_each([], ("yes", "no")) == ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import email
 import json
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from datetime import date
@@ -20,17 +19,15 @@ from typing import Any
 import pytest
 
 from support_agent.demo import SUPPORT_ADDRESS
-from support_agent.demo.workspace import CONFIG_FILE, init
-from tests.acceptance.program import environment
+from support_agent.demo.workspace import init
 from tests.acceptance.test_run_once import servers_as_settings
 from tests.fakes_desk import LINE
 from tests.fakes_journey import DESK, JAMES, write
-from tests.journey.program import COMMAND
 from tests.servers.dovecot import Dovecot
 from tests.servers.postfix import Postfix
+from tests.servers.program import ForkedProgram
 
 pytestmark = pytest.mark.servers
-ROOT = Path(__file__).parents[3]
 PATIENCE_S = 60.0
 PRIYA, NOAH, OLIVIA = "priya.nair@example.net", "noah.williams@example.net", "olivia.brown@example.org"
 REFUND = "Can I get a refund?"
@@ -48,23 +45,15 @@ QUICKLY = {
 class House:
     """A workspace on real servers, and the mailboxes of the people around it."""
 
-    def __init__(self, folder: Path, dovecot: Dovecot, postfix: Postfix) -> None:
-        self.config, self.dovecot = folder / CONFIG_FILE, dovecot
+    def __init__(self, program: ForkedProgram, folder: Path, dovecot: Dovecot, postfix: Postfix) -> None:
+        self._program, self.folder, self.dovecot = program, folder, dovecot
         self.settings = servers_as_settings(dovecot, postfix)
 
     def program(self, *arguments: str, **settings: str) -> str:
         """Run the program to its end; its output."""
-        done = subprocess.run(
-            [*COMMAND, *arguments, "--config", str(self.config)],
-            cwd=ROOT,
-            env=environment({**self.settings, **settings}),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S * 2,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        done = self._program.run(*arguments, folder=self.folder, settings={**self.settings, **settings}, scripted=True)
+        assert done.code == 0, done.err
+        return done.out
 
     def receive(self, raw: bytes, **settings: str) -> None:
         """A mail comes to the agent's mailbox, and the program handles it."""
@@ -98,10 +87,10 @@ class House:
 
 
 @pytest.fixture
-def house(dovecot: Dovecot, postfix: Postfix, tmp_path: Path) -> Iterator[House]:
+def house(program: ForkedProgram, dovecot: Dovecot, postfix: Postfix, tmp_path: Path) -> Iterator[House]:
     """A new workspace, as `init` writes it, and empty mailboxes."""
     init(tmp_path / "workspace", date(2026, 11, 20))
-    made = House(tmp_path / "workspace", dovecot, postfix)
+    made = House(program, tmp_path / "workspace", dovecot, postfix)
     made.empty()
     yield made
     made.empty()
