@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import ProxyEntrance
 from support_agent.desk_page.site import open_site
 from support_agent.desk_page.visit import Desk
+from support_agent.workflow.stages import Stages
 from tests.fakes_journey import DESK, Office
 
 WHO = "X-Forwarded-Email"
@@ -52,16 +54,21 @@ def forms_of(page: str) -> list[Form]:
 
 @dataclass
 class Browser:
-    """A person at the page, signed in by the proxy's header."""
+    """A person at the page, signed in by the proxy's header.
+
+    `stages` are wired anew for each request if none are given.
+    """
 
     office: Office
     address: str = DESK
     page: DeskPageSettings = BY_PROXY
+    stages: Callable[[], Stages] | None = None
 
     def __post_init__(self) -> None:
         settings = self.office.settings.model_copy(update={"desk_page": self.page})
         self.office = replace(self.office, settings=settings)
-        desk = Desk(settings, self.office.store, lambda: self.office.stages, self.office.clock)
+        stages = self.stages or (lambda: self.office.stages)
+        desk = Desk(settings, self.office.store, stages, self.office.clock)
         site = open_site(desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
         self.client = TestClient(site, self.page.origin, client=("127.0.0.1", 1), headers={WHO: self.address})
 

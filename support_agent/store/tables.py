@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, LargeBinary, MetaData, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -74,6 +74,10 @@ class MailRow(Row, table=True):
     """An inbound mail, staff replies included."""
 
     __tablename__ = "mails"
+    __table_args__ = (
+        Index("ix_mails_period", "received_at", "status", "reason_code", "screening_rule"),
+        Index("ix_mails_reason", "reason_code", "handled_at"),
+    )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     raw_sha256: str = Field(sa_type=StoredText, unique=True)
@@ -120,6 +124,7 @@ class PlanRow(Row, table=True):
     """The current plan of a mail."""
 
     __tablename__ = "plans"
+    __table_args__ = (Index("ix_plans_period", "planned_at", "seconds"),)
 
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
     planned_at: datetime = Field(sa_type=UtcDateTime)
@@ -200,7 +205,10 @@ class OutboxRow(Row, table=True):
     """A queued or sent mail of ours."""
 
     __tablename__ = "outbox"
-    __table_args__ = (UniqueConstraint("mail_id", "kind", "number"),)
+    __table_args__ = (
+        UniqueConstraint("mail_id", "kind", "number"),
+        Index("ix_outbox_period", "kind", "created_at", "case_id", "mail_id"),
+    )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     mail_id: str = Field(sa_type=StoredText, foreign_key="mails.id")
