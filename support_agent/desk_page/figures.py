@@ -7,8 +7,10 @@ tests/unit/desk_page/test_quality.py.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from statistics import fmean, median
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -27,13 +29,17 @@ from support_agent.store.store import Store
 
 DAYS = (7, 28, 90)
 """The periods that can be chosen."""
-MOST_LABELS, MOST_WAITS = 5_000, 2_000
+MOST_DAYS = 28
+"""More days than these are shown by weeks."""
+MOST_LABELS, MOST_WAITS = 2_000, 1_000
 """The newest labels and answers of a period that are read."""
 FEW_LABELS = 30
 """With fewer judged answers the page says that they are few."""
 BINS = 10
 """Of probability, each equally wide."""
 THRESHOLDS = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+RISK_ENDS = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Where the axis of the share of wrong answers may end."""
 MOST_ROWS = 12
 """Rows of a picture; the table has all."""
 GROUPS: Mapping[str, tuple[MailStatus, ...]] = {
@@ -71,32 +77,42 @@ class Figure(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The days that are shown, whole ones in the company's zone, the oldest first."""
+    """The days that are shown, whole ones in the company's zone, one by one or by weeks, the oldest first."""
 
     days: int
     dates: tuple[date, ...]
+    """The first day of each part."""
     each: tuple[Period, ...]
+
+    @property
+    def unit(self) -> str:
+        """The code of the word for a part."""
+        return "day" if len(self.dates) == self.days else "week"
 
     @property
     def whole(self) -> Period:
         """From the first day to the end of the last."""
         return Period(since=self.each[0].since, until=self.each[-1].until)
 
-    def of_day(self, text: str) -> Period:
-        """One of the days, named as in ISO 8601; else the whole."""
+    def part(self, text: str) -> Period:
+        """The part that begins on a day, named as in ISO 8601; else the whole."""
         return next((day for at, day in zip(self.dates, self.each, strict=True) if at.isoformat() == text), self.whole)
 
 
 def span_of(days: int, now: datetime, zone: str) -> Span:
     """The last days, today included."""
     here = ZoneInfo(zone)
-    today = now.astimezone(here).date()
-    dates = tuple(today - timedelta(days=back) for back in reversed(range(days)))
+    tomorrow = now.astimezone(here).date() + timedelta(days=1)
+    step = 1 if days <= MOST_DAYS else 7
+    ends = [tomorrow - timedelta(days=back) for back in range(0, days, step)]
+    begins = [max(end - timedelta(days=step), tomorrow - timedelta(days=days)) for end in ends]
 
     def start(day: date) -> datetime:
         return datetime.combine(day, time(), here).astimezone(UTC)
 
-    return Span(days, dates, tuple(Period(since=start(day), until=start(day + timedelta(days=1))) for day in dates))
+    parts = sorted(zip(begins, ends, strict=True))
+    each = tuple(Period(since=start(begin), until=start(end)) for begin, end in parts)
+    return Span(days, tuple(begin for begin, _ in parts), each)
 
 
 class Figures(NamedTuple):
@@ -153,20 +169,19 @@ class Figures(NamedTuple):
             named = at.isoformat()
             cells = (self._number(count, self.link("mails", group=name, day=named)) for name, count in day.items())
             rows.append((Cell(self.w.day(at)), self._number(sum(day.values()), self.link("mails", day=named)), *cells))
-        head = ("quality.day", "quality.mails", *(f"quality.group_{name}" for name in GROUPS))
+        head = (f"quality.{self.span.unit}", "quality.mails", *(f"quality.group_{name}" for name in GROUPS))
         said = self.w(
             "quality.volume_said", n=sum(totals.values()), answered=totals["answered"], people=totals["people"]
         )
-        words = self._words("volume", said, "quality.day", "quality.mails")
+        words = self._words("volume", said, f"quality.{self.span.unit}", "quality.mails")
         picture = pictures.columns(words, shown, self.w.number) if sum(totals.values()) else None
         return Figure("volume", said, picture, self._head(*head), tuple(rows))
 
     def reasons(self) -> Figure:
         """Why mails went to people."""
-        ends = [end for end in self.store.quality.ends(self.span.whole) if end.status in GROUPS["people"]]
-        counted: dict[str, int] = {}
-        for end in ends:
-            counted[end.code or NONE] = counted.get(end.code or NONE, 0) + end.mails
+        counted = Counter[str]()
+        for end in self.store.quality.ends(self.span.whole, GROUPS["people"]):
+            counted[end.reason or NONE] += end.mails
         ranked = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
         total = sum(counted.values())
         found = [(self.reason(code), count, self.link("mails", group="people", reason=code)) for code, count in ranked]
@@ -238,7 +253,7 @@ class Figures(NamedTuple):
             if not own:
                 continue
             missed = sum(not one.is_right for one in own)
-            low, high = bounds(missed, len(own))
+            low, high = _interval(missed, len(own))
             share, name = len(own) / len(ranked), self.w("quality.at_least", share=self.w.percent(threshold))
             href, wrong_href = (self.link("judged", low=threshold, right=right) for right in (None, 0))
             said = self.w("quality.risk_dot", name=name, share=self.w.percent(share), n=missed, of=len(own))
@@ -246,7 +261,7 @@ class Figures(NamedTuple):
             cells = (self._number(len(own), href), self._share(share), self._number(missed, wrong_href))
             rows.append((Cell(name), *cells, self._share(missed / len(own)), self._range(low, high)))
         said = self._labelled(labels, len(ranked))
-        most = max([0.1, *(dot.high for dot in shown)])
+        most = next(end for end in RISK_ENDS if end >= max([0.0, *(dot.high for dot in shown)]))
         words = self._words("risk", said, "quality.share_answered", "quality.share_wrong")
         picture = pictures.dots(words, shown, self.w.percent, line, most=most) if shown else None
         columns = ("threshold", "judged", "share_answered", "wrong", "share_wrong", "interval")
@@ -290,7 +305,9 @@ class Figures(NamedTuple):
     def _seconds(self, low: float | None, high: float | None) -> str:
         if high is None:
             return self.w("quality.longer", time=self._time(low or 0.0))
-        return self.w("quality.up_to", time=self._time(high))
+        if low is None:
+            return self.w("quality.up_to", time=self._time(high))
+        return self.w("quality.between", low=self._time(low), high=self._time(high))
 
     def _time(self, seconds: float) -> str:
         is_short = seconds < 2
@@ -359,7 +376,7 @@ def _counts(known: Sequence[float], edges: Sequence[float]) -> list[int]:
     return counts
 
 
-def _interval(right: int, judged: int) -> tuple[float, float]:
-    """The share of right ones is above the first and below the second with 95 % certainty each."""
-    low, high = bounds(judged - right, judged)
-    return 1.0 - high, 1.0 - low
+@lru_cache(maxsize=10_000)
+def _interval(hits: int, count: int) -> tuple[float, float]:
+    """The share of hits is above the first and below the second with 95 % certainty each."""
+    return bounds(hits, count)

@@ -33,6 +33,8 @@ from support_agent.workflow.approval import Approver, choose
 HERE = "/operations"
 SHOWN = 50
 """Mails of one page of the outbox."""
+MOST_COUNTED = 100_000
+"""No status is counted further: to count millions takes longer than a page may."""
 GROUPS: Mapping[str, tuple[OutboxStatus, ...]] = {
     "undelivered": (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED),
     "leaving": (OutboxStatus.READY, OutboxStatus.SENDING),
@@ -69,7 +71,8 @@ def show(desk: Desk, visit: Visit) -> Result:
         "limits": _limits(desk),
         "fetched_at": desk.store.cursors.fetched_at(desk.settings.imap.folder),
         "late": timedelta(seconds=desk.settings.imap.alarm_after_s),
-        "counts": desk.store.traffic.totals(),
+        "counts": desk.store.traffic.totals(MOST_COUNTED),
+        "most_counted": MOST_COUNTED,
         "groups": tuple(GROUPS),
         "group": group,
         "outbox": tuple(Listed(entry, choices_for(entry)) for entry in found[:SHOWN]),

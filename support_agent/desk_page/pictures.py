@@ -17,10 +17,11 @@ from markupsafe import Markup, escape
 from support_agent.answer.formatting import clean_line
 
 WIDTH, HEIGHT = 420, 240
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 44
+LEFT, RIGHT, TOP, BOTTOM = 46, 22, 10, 44
 """Margins around the axes, in units of the picture, as all lengths here."""
-ROW, NAME_WIDTH = 26, 150
-LABEL_CHARACTERS = 24
+ROW, BAR = 34, 12
+"""The height of a row with its name, and of the bar below the name."""
+LABEL_CHARACTERS = 60
 """Of a row's name; the table has it whole."""
 TICKS = 4
 MOST_NAMED = 8
@@ -122,27 +123,25 @@ def dots(
 def rows(words: Words, shown: Sequence[Row], written: Written, most: float | None = None) -> Markup:
     """Named bars, or dots with intervals, one below the other; `most`: the end of the axis, else the longest bar's."""
     longest = _round_up(max((row.value for row in shown), default=0.0)) if most is None else most
-    height, width = TOP + ROW * len(shown) + BOTTOM, WIDTH - NAME_WIDTH - RIGHT
+    height, width = TOP + ROW * len(shown) + BOTTOM, WIDTH - 2 * RIGHT
     drawn = [
         Markup('<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>').format(
-            NAME_WIDTH + width * tick / TICKS, TOP, height - BOTTOM
+            RIGHT + width * tick / TICKS, TOP, height - BOTTOM
         )
-        + _text(NAME_WIDTH + width * tick / TICKS, height - BOTTOM + 16, written(longest * tick / TICKS), "middle")
+        + _text(RIGHT + width * tick / TICKS, height - BOTTOM + 16, written(longest * tick / TICKS), "middle")
         for tick in range(TICKS + 1)
     ]
     for place, row in enumerate(shown):
-        middle = TOP + ROW * (place + 0.5)
-        end = NAME_WIDTH + width * min(1.0, row.value / (longest or 1.0))
+        middle, long = TOP + ROW * (place + 1) - BAR, width / (longest or 1.0)
         name = row.name if len(row.name) <= LABEL_CHARACTERS else f"{row.name[: LABEL_CHARACTERS - 1]}…"
         if row.low is None or row.high is None:
-            mark = _rect(NAME_WIDTH, middle - ROW * 0.32, end - NAME_WIDTH, ROW * 0.64, "value")
+            mark = _rect(RIGHT, middle - BAR / 2, row.value * long, BAR, "value")
         else:
-            low, high = (NAME_WIDTH + width * one / longest for one in (row.low, row.high))
             mark = Markup('<line class="whisker" x1="{0:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"/>').format(
-                low, high, middle
-            ) + _circle(end, middle)
-        drawn.append(_link(row.href, row.said, _text(NAME_WIDTH - 8, middle + 4, name, "end") + mark))
-    drawn.append(_text(NAME_WIDTH + width / 2, height - 6, words.across, "middle", "axis-word"))
+                RIGHT + row.low * long, RIGHT + row.high * long, middle
+            ) + _circle(RIGHT + row.value * long, middle)
+        drawn.append(_link(row.href, row.said, mark + _text(RIGHT + 2, middle - BAR / 2 - 4, name, "start")))
+    drawn.append(_text(RIGHT + width / 2, height - 6, words.across, "middle", "axis-word"))
     return _picture(words, height, drawn)
 
 
@@ -225,8 +224,9 @@ def _plain(text: str) -> Markup:
 
 
 def _round_up(most: float) -> float:
-    """The next number that four ticks divide well: 4, 8, 12, 20, 40 and so on; 4 at least."""
+    """The next number that the ticks divide into whole, round ones: 4, 8, 20, 40, 80, 100, 200 and so on."""
     if most <= TICKS:
         return float(TICKS)
     unit = 10.0 ** floor(log10(most / TICKS))
-    return next(step * unit * TICKS for step in (1, 2, 2.5, 5, 10) if step * unit * TICKS >= most)
+    steps = (step * unit for step in (1, 2, 2.5, 5, 10))
+    return next(TICKS * step for step in steps if TICKS * step >= most and step.is_integer())

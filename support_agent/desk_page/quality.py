@@ -83,7 +83,7 @@ def figures_file(desk: Desk, visit: Visit) -> Result:
         if cell.value is not None
     ]
     head = [visit.wording(f"quality.csv_{name}") for name in ("figure", "row", "column", "value")]
-    return csv_file(f"quality-{figures.span.dates[-1].isoformat()}-{figures.span.days}-days.csv", head, rows)
+    return csv_file(f"quality-{desk.now().date().isoformat()}-{figures.span.days}-days.csv", head, rows)
 
 
 def mails_file(desk: Desk, visit: Visit) -> Result:
@@ -95,7 +95,7 @@ def mails_file(desk: Desk, visit: Visit) -> Result:
         for mail in part.mails
     ]
     head = [visit.wording(f"quality.{name}") for name in ("received", "sender", "subject", "case", "outcome", "reason")]
-    return csv_file(f"mails-{figures.span.dates[-1].isoformat()}.csv", head, rows)
+    return csv_file(f"mails-{desk.now().date().isoformat()}.csv", head, rows)
 
 
 def _figures(desk: Desk, visit: Visit) -> Figures:
@@ -137,7 +137,7 @@ def _by_end(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
     query = visit.query
     reason = query.get("reason")
     wanted = MailFilter(
-        period=figures.span.of_day(query.get("day", "")),
+        period=figures.span.part(query.get("day", "")),
         statuses=GROUPS.get(query.get("group", ""), ALL),
         reason="" if reason == NONE else reason,
     )

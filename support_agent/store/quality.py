@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import Integer, and_, case, column, func, tuple_, values
+from sqlalchemy import Integer, case, column, func, tuple_, values
 from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
@@ -46,10 +47,10 @@ class Period(Record):
 
 
 class End(Record):
-    """How many mails ended alike. `code` is the rule that filed them, else the reason; None: there is none."""
+    """How many mails ended with a status for a reason; None: there is none."""
 
     status: MailStatus
-    code: str | None
+    reason: str | None
     mails: int
 
 
@@ -118,24 +119,34 @@ class Quality:
             column("day", Integer), column("since", UtcDateTime), column("until", UtcDateTime), name="days"
         ).data([(place, day.since, day.until) for place, day in enumerate(days)])
         span = places.cte("spans")
-        is_of_day = and_(col(MailRow.received_at) >= span.c.since, col(MailRow.received_at) < span.c.until)
-        counts = [func.sum(case((col(MailRow.status) == status.value, 1), else_=0)) for status in MailStatus]
-        query: Any = select(span.c.day, *counts).select_from(span).join(MailRow, is_of_day).group_by(span.c.day)
+        counts = [
+            select(func.count())
+            .where(
+                col(MailRow.status) == status.value,
+                col(MailRow.received_at) >= span.c.since,
+                col(MailRow.received_at) < span.c.until,
+            )
+            .correlate(span)
+            .scalar_subquery()
+            for status in MailStatus
+        ]
+        query: Any = select(*counts).select_from(span).order_by(span.c.day)
         with self.database.read() as session:
-            found = {day: counted for day, *counted in session.exec(query)}
-        nothing = [0] * len(MailStatus)
-        return tuple(
-            dict(zip(MailStatus, map(int, found.get(place, nothing)), strict=True)) for place in range(len(days))
-        )
+            return tuple(dict(zip(MailStatus, counted, strict=True)) for counted in session.exec(query))
 
-    def ends(self, period: Period) -> tuple[End, ...]:
-        """Count the mails of a period by how they ended, the most frequent first."""
-        code = case((col(MailRow.status) == MailStatus.FILED, MailRow.screening_rule), else_=MailRow.reason_code)
+    def ends(self, period: Period, statuses: Collection[MailStatus]) -> tuple[End, ...]:
+        """Count the mails of a period with these statuses by their reason, the most frequent first."""
         number = func.count()
-        query: Any = select(MailRow.status, code, number).where(*_within(MailRow.received_at, period))
+        query: Any = (
+            select(MailRow.status, MailRow.reason_code, number)
+            .where(col(MailRow.status).in_(statuses), *_within(MailRow.received_at, period))
+            .group_by(MailRow.status, MailRow.reason_code)
+            .order_by(number.desc(), MailRow.status, MailRow.reason_code)
+        )
         with self.database.read() as session:
-            rows = session.exec(query.group_by(MailRow.status, code).order_by(number.desc(), MailRow.status, code))
-            return tuple(End(status=status, code=found, mails=mails) for status, found, mails in rows)
+            return tuple(
+                End(status=status, reason=reason, mails=mails) for status, reason, mails in session.exec(query)
+            )
 
     def plan_times(self, period: Period, bounds: Sequence[float]) -> PlanTimes:
         """Count the plans of a period by how long they took.
@@ -144,15 +155,12 @@ class Quality:
             bounds: Where one bin ends and the next begins, in seconds, rising.
         """
         seconds = col(PlanRow.seconds)
-        edges = [*bounds, None]
-        bins = [
-            func.sum(case((and_(*_between(seconds, low, high)), 1), else_=0))
-            for low, high in zip([None, *bounds], edges, strict=True)
-        ]
-        query: Any = select(func.count(), func.sum(seconds), *bins).where(*_within(PlanRow.planned_at, period))
+        below = [func.sum(case((seconds < bound, 1), else_=0)) for bound in bounds]
+        query: Any = select(func.count(), func.sum(seconds), *below).where(*_within(PlanRow.planned_at, period))
         with self.database.read() as session:
-            mails, total, *counted = session.exec(query).one()
-        return PlanTimes(mails=mails, seconds=total or 0.0, bins=tuple(int(one or 0) for one in counted))
+            mails, total, *found = session.exec(query).one()
+        edges = [0, *(int(count or 0) for count in found), mails]
+        return PlanTimes(mails=mails, seconds=total or 0.0, bins=tuple(high - low for low, high in pairwise(edges)))
 
     def judged(self, period: Period, tools: Collection[str], limit: int) -> tuple[Judged, ...]:
         """Return the valid labels of a period that judge an answer, the newest first.
@@ -201,14 +209,13 @@ class Quality:
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
             .where(
                 *_of_kind(OutgoingKind.ANSWER, period),
-                col(OutboxRow.sent_at).is_not(None),
-                col(MailRow.status) == MailStatus.ANSWERED,
+                func.coalesce(MailRow.status, "") == MailStatus.ANSWERED,  # else SQLite begins with all such mails
             )
             .order_by(col(OutboxRow.created_at).desc())
             .limit(limit)
         )
         with self.database.read() as session:
-            return tuple(_wait(*row[:3], row[3]) for row in session.exec(query))
+            return tuple(_wait(*row) for row in session.exec(query) if row[3] is not None)
 
     def person_waits(self, period: Period, limit: int) -> tuple[Wait, ...]:
         """Return how long the newest mails that went to people in a period waited for a person, the newest first.
@@ -253,9 +260,11 @@ class Quality:
             limit: The most mails returned.
             after: Return only mails after this place in the list.
         """
+        # One status is a part of the index; with several SQLite would read all mails with them, unless it cannot know.
+        status: Any = col(MailRow.status) if len(wanted.statuses) == 1 else func.coalesce(MailRow.status, "")
         conditions = [
             *_within(MailRow.received_at, wanted.period),
-            col(MailRow.status).in_(wanted.statuses),
+            status.in_(wanted.statuses),
             *_with_reason(wanted.reason),
         ]
         place = (col(MailRow.received_at), col(MailRow.id))
@@ -305,7 +314,7 @@ def _listed(at: Any) -> Any:
 def _with_reason(reason: str | None) -> list[Any]:
     if reason is None:
         return []
-    return [col(MailRow.reason_code) == reason if reason else col(MailRow.reason_code).is_(None)]
+    return [func.coalesce(MailRow.reason_code, "") == reason]
 
 
 def _within(instant: Any, period: Period) -> tuple[Any, Any]:
