@@ -6,7 +6,8 @@ only reads. Checked by tests/contract/store/test_queue.py and, on many cases, te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -104,7 +105,6 @@ class Queue:
 
     def facets(self) -> Facets:
         """Count the cases that wait by each value of a filter."""
-        anybody = QueueFilter()
         columns: dict[str, Any] = {
             "assignees": CaseRow.assignee,
             "desks": CaseRow.desk,
@@ -112,18 +112,19 @@ class Queue:
             "levels": MailRow.level,
             "languages": CaseRow.language,
         }
-        number = func.count(func.distinct(CaseRow.id))
+        query = _waiting(QueueFilter(), CaseRow.id, *columns.values()).distinct()
         with self.database.read() as session:
-            total = session.exec(_waiting(anybody, number)).one()
-            counted = {
-                name: _facets(session.exec(_waiting(anybody, column, number).group_by(column)))
-                for name, column in columns.items()
-            }
-        return Facets(total=total, **counted)
+            rows = session.exec(query).all()  # once for all filters: to find out what waits costs more than to count
+        counted = {
+            name: _facets({(row[0], row[place]) for row in rows}) for place, name in enumerate(columns, start=1)
+        }
+        return Facets(total=len({row[0] for row in rows}), **counted)
 
 
-def _facets(rows: Any) -> tuple[Facet, ...]:
-    found = [Facet(value=NOBODY if value is None else str(value), cases=cases) for value, cases in rows]
+def _facets(pairs: Collection[tuple[str, Any]]) -> tuple[Facet, ...]:
+    """The values of a filter with the number of cases that have each; a pair is a case and a value."""
+    counted = Counter(NOBODY if value is None else str(value) for _, value in pairs)
+    found = [Facet(value=value, cases=cases) for value, cases in counted.items()]
     return tuple(sorted(found, key=lambda one: (-one.cases, one.value)))
 
 

@@ -79,11 +79,11 @@ def unanswered() -> tuple[ColumnElement[bool], ...]:
     A notice counts if it is about a customer's mail that a person must answer: people's own mails are filed.
     """
     answer = aliased(OutboxRow)
-    is_of_person = or_(
-        col(answer.kind) == OutgoingKind.PERSON_REPLY,
-        and_(col(answer.kind) == OutgoingKind.ANSWER, col(answer.mail_id) != col(OutboxRow.mail_id)),
+    is_of_person = and_(
+        col(answer.kind).in_((OutgoingKind.PERSON_REPLY, OutgoingKind.ANSWER)),
+        or_(col(answer.kind) == OutgoingKind.PERSON_REPLY, col(answer.mail_id) != col(OutboxRow.mail_id)),
     )
-    answered = select(answer.id).where(
+    answered = select(answer.case_id).where(
         col(answer.case_id) == col(OutboxRow.case_id),
         col(answer.created_at) >= col(OutboxRow.created_at),
         col(answer.status).not_in((OutboxStatus.FAILED, OutboxStatus.CANCELLED)),
@@ -96,6 +96,7 @@ def unanswered() -> tuple[ColumnElement[bool], ...]:
     is_notice = and_(col(OutboxRow.kind) == OutgoingKind.FAILURE, is_escalated)
     return (
         col(CaseRow.state) == CaseState.WITH_PERSON,
+        col(OutboxRow.kind).in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)),  # what the index of a case's mails is by
         or_(col(OutboxRow.kind) == OutgoingKind.PACKET, is_notice),
         ~answered.correlate(OutboxRow).exists(),
         ~judged.correlate(OutboxRow).exists(),
