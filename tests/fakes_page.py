@@ -11,6 +11,9 @@ import httpx2
 from starlette.testclient import TestClient
 
 from support_agent.config.desk_page import DeskPageSettings
+from support_agent.config.settings import Settings
+from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.checkup import Checkup
 from support_agent.desk_page.server import PAGES
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import ProxyEntrance
@@ -56,20 +59,23 @@ def forms_of(page: str) -> list[Form]:
 class Browser:
     """A person at the page, signed in by the proxy's header.
 
-    `stages` are wired anew for each request if none are given.
+    `stages` are wired anew for each request if none are given; `checkup` and `backtests` are made of the page's settings.
     """
 
     office: Office
     address: str = DESK
     page: DeskPageSettings = BY_PROXY
     stages: Callable[[], Stages] | None = None
+    checkup: Callable[[Settings], Checkup | None] = lambda _: None
+    backtests: Callable[[Settings], Backtests | None] = lambda _: None
 
     def __post_init__(self) -> None:
         settings = self.office.settings.model_copy(update={"desk_page": self.page})
         self.office = replace(self.office, settings=settings)
         stages = self.stages or (lambda: self.office.stages)
-        desk = Desk(settings, self.office.store, stages, self.office.clock)
-        site = open_site(desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
+        parts = self.checkup(settings), self.backtests(settings)
+        self.desk = Desk(settings, self.office.store, stages, self.office.clock, *parts)
+        site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
         self.client = TestClient(site, self.page.origin, client=("127.0.0.1", 1), headers={WHO: self.address})
 
     def get(self, path: str) -> str:

@@ -168,6 +168,11 @@ class Backtests:
             with suppress(ValueError, ProcessLookupError, OSError):
                 os.killpg(int(self._pid.read_text("ascii")), signal.SIGTERM)
 
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of a run that this process started."""
+        for child in tuple(self._children):
+            child.wait(seconds)
+
     def forget(self) -> None:
         """Delete the mails and the report; results that the command keeps for further runs stay.
 

@@ -202,7 +202,7 @@ def _picture(words: Words, height: float, drawn: Iterable[Markup]) -> Markup:
 
 
 def _link(href: str, said: str, drawn: Markup) -> Markup:
-    return Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(href, _plain(said), drawn)
+    return Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(_plain(href), _plain(said), drawn)
 
 
 def _rect(left: float, top: float, width: float, height: float, look: str) -> Markup:
