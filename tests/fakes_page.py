@@ -59,7 +59,8 @@ def forms_of(page: str) -> list[Form]:
 class Browser:
     """A person at the page, signed in by the proxy's header.
 
-    `stages` are wired anew for each request if none are given; `checkup` and `backtests` are made of the page's settings.
+    `stages` are wired anew for each request if none are given. `checkup` and `backtests` are made of the page's
+    settings.
     """
 
     office: Office

@@ -26,6 +26,8 @@ LABEL_CHARACTERS = 60
 TICKS = 4
 MOST_NAMED = 8
 """Columns with a name below; of more, every second, third and so on has one."""
+ROUND_STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+"""Between two ticks, times a power of ten."""
 Written = Callable[[float], str]
 
 
@@ -224,9 +226,9 @@ def _plain(text: str) -> Markup:
 
 
 def _round_up(most: float) -> float:
-    """The next number that the ticks divide into whole, round ones: 4, 8, 20, 40, 80, 100, 200 and so on."""
+    """The next number that the ticks divide into whole, round ones: 4, 8, 12, 16, 20, 24, 32, 40, 60 and so on."""
     if most <= TICKS:
         return float(TICKS)
     unit = 10.0 ** floor(log10(most / TICKS))
-    steps = (step * unit for step in (1, 2, 2.5, 5, 10))
+    steps = (step * unit for step in ROUND_STEPS)
     return next(TICKS * step for step in steps if TICKS * step >= most and step.is_integer())

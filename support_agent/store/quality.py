@@ -140,8 +140,8 @@ class Quality:
         query: Any = (
             select(MailRow.status, MailRow.reason_code, number)
             .where(col(MailRow.status).in_(statuses), *_within(MailRow.received_at, period))
-            .group_by(MailRow.status, MailRow.reason_code)
-            .order_by(number.desc(), MailRow.status, MailRow.reason_code)
+            .group_by(MailRow.status, col(MailRow.reason_code))
+            .order_by(number.desc(), MailRow.status, col(MailRow.reason_code))
         )
         with self.database.read() as session:
             return tuple(
@@ -185,8 +185,9 @@ class Quality:
             .correlate(LabelRow)
             .scalar_subquery()
         )
+        columns: tuple[Any, ...] = (LabelRow.mail_id, LabelRow.outcome, LabelRow.keys, LabelRow.made_at, least_sure)
         query: Any = (
-            select(LabelRow.mail_id, LabelRow.outcome, LabelRow.keys, LabelRow.made_at, least_sure)
+            select(*columns)
             .where(
                 *_within(LabelRow.made_at, period),
                 col(LabelRow.undone_at).is_(None),
@@ -241,16 +242,17 @@ class Quality:
             .correlate(OutboxRow)
             .scalar_subquery()
         )
+        columns: tuple[Any, ...] = (OutboxRow.mail_id, OutboxRow.case_id, OutboxRow.created_at, answered, judged)
         query: Any = (
-            select(OutboxRow.mail_id, OutboxRow.case_id, OutboxRow.created_at, answered, judged)
+            select(*columns)
             .where(*_of_kind(OutgoingKind.PACKET, period))
             .order_by(col(OutboxRow.created_at).desc())
             .limit(limit)
         )
         with self.database.read() as session:
             return tuple(
-                _wait(*row[:3], min((at for at in row[3:] if at is not None), default=None))
-                for row in session.exec(query)
+                _wait(mail_id, case_id, since, min((at for at in ends if at is not None), default=None))
+                for mail_id, case_id, since, *ends in session.exec(query)
             )
 
     def mails(self, wanted: MailFilter, limit: int, after: Place | None = None) -> tuple[ListedMail, ...]:
@@ -299,7 +301,7 @@ class Quality:
 
 def _listed(at: Any) -> Any:
     """A query for the fields of `ListedMail`, in their order."""
-    return select(
+    columns: tuple[Any, ...] = (
         MailRow.id,
         at,
         MailRow.case_id,
@@ -308,7 +310,8 @@ def _listed(at: Any) -> Any:
         MailRow.status,
         MailRow.reason_code,
         MailRow.screening_rule,
-    ).join(CaseRow, col(CaseRow.id) == col(MailRow.case_id), isouter=True)
+    )
+    return select(*columns).join(CaseRow, col(CaseRow.id) == col(MailRow.case_id), isouter=True)
 
 
 def _with_reason(reason: str | None) -> list[Any]:

@@ -23,7 +23,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import insert, text
 
+from support_agent.config.log import configure_log
 from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import LogSettings
+from support_agent.desk_page.backtests import Backtests
 from support_agent.desk_page.server import PAGES
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -62,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--times", type=int, default=TIMES)
     parser.add_argument("--keep", type=Path, default=None)
     given = parser.parse_args(arguments)
+    configure_log(LogSettings(level="error"))
     with tempfile.TemporaryDirectory() as folder:
         files = {"large": given.keep or Path(folder) / "large.sqlite3", "empty": Path(folder) / "empty.sqlite3"}
         found = {}
@@ -94,7 +98,8 @@ def measured(store: Store, folder: Path, times: int) -> dict[str, Cost]:
     office.stages.keep_company()
     proposed = proposed_in(office)
     stages = proposed.office.stages
-    browser = Browser(proposed.office, stages=lambda: stages)
+    backtests = partial(Backtests, config=folder / "support-agent.toml", work=folder / "work")
+    browser = Browser(proposed.office, stages=lambda: stages, backtests=backtests)
     costs = {page: _cost(partial(browser.get, page), times) for page in pages(proposed.answer.case_id or "")}
     office.decider.company.accounts.close()
     return costs
