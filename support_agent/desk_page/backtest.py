@@ -1,7 +1,7 @@
 """The page of the backtest: past mails are uploaded and decided by a process of its own; its report is shown.
 
 Invariant: only an admin uploads, starts, stops and deletes; the report is shown in a frame that runs and fetches
-nothing. Checked by tests/unit/desk_page/test_backtest.py and tests/journey/test_page_backtest.py.
+nothing. Checked by tests/unit/desk_page/test_backtests.py and tests/journey/test_page_backtest.py.
 """
 
 from __future__ import annotations

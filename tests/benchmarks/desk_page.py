@@ -119,7 +119,7 @@ SKIPPED = ("/quality/backtest/report", "/quality/backtest/file")
 MORE = {
     "/": ("/?reason=not_covered", "/?language=de&level=2"),
     "/quality": ("/quality?days=7", "/quality?days=90"),
-    "/quality/mails": ("/quality/mails?of=mails&status=answered&days=90",),
+    "/quality/mails": ("/quality/mails?group=answered&days=90",),
 }
 
 
