@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import lru_cache
 from importlib.metadata import version
+from math import ceil
 from typing import NamedTuple
 
 from support_agent.cases.pause import end_pause, read_pause, write_pause
@@ -42,6 +43,8 @@ GROUPS: Mapping[str, tuple[OutboxStatus, ...]] = {
 }
 """Which mails of the outbox are listed together."""
 VERSION_CHARACTERS = 12
+AGE_STEP_S = 300
+"""Ages are rounded up to this: a page that changed every second would take the keyboard's focus from its buttons."""
 
 
 class Listed(NamedTuple):
@@ -76,7 +79,7 @@ def show(desk: Desk, visit: Visit) -> Result:
         "groups": tuple(GROUPS),
         "group": group,
         "outbox": tuple(Listed(entry, choices_for(entry)) for entry in found[:SHOWN]),
-        "span": lambda seconds: visit.wording.span(timedelta(seconds=seconds)),
+        "span": lambda seconds: visit.wording.span(timedelta(seconds=AGE_STEP_S * ceil(seconds / AGE_STEP_S))),
         "after": found[SHOWN - 1].outbox_id if len(found) > SHOWN else "",
         "versions": _versions(desk),
         "checkup": desk.checkup.last if desk.checkup is not None else None,
