@@ -15,11 +15,14 @@ from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
+from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.checkup import Checkup
 from support_agent.desk_page.server import PAGES
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import Entrance, ProxyEntrance
 from support_agent.desk_page.site import open_site
 from support_agent.desk_page.visit import Desk, Page, Shown
+from support_agent.workflow.stages import Stages
 from tests.fakes_journey import DESK, Office
 
 if TYPE_CHECKING:
@@ -73,17 +76,26 @@ def bare_site(
 
 @dataclass
 class Browser:
-    """A person at the page, signed in by the proxy's header."""
+    """A person at the page, signed in by the proxy's header.
+
+    `stages` are wired anew for each request if none are given. `checkup` and `backtests` are made of the page's
+    settings.
+    """
 
     office: Office
     address: str = DESK
     page: DeskPageSettings = BY_PROXY
+    stages: Callable[[], Stages] | None = None
+    checkup: Callable[[Settings], Checkup | None] = lambda _: None
+    backtests: Callable[[Settings], Backtests | None] = lambda _: None
 
     def __post_init__(self) -> None:
         settings = self.office.settings.model_copy(update={"desk_page": self.page})
         self.office = replace(self.office, settings=settings)
-        desk = Desk(settings, self.office.store, lambda: self.office.stages, self.office.clock)
-        site = open_site(desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
+        stages = self.stages or (lambda: self.office.stages)
+        parts = self.checkup(settings), self.backtests(settings)
+        self.desk = Desk(settings, self.office.store, stages, self.office.clock, *parts)
+        site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
         self.client = TestClient(
             site,
             self.page.origin,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import structlog
 import typer
 
-from support_agent.cli.options import ConfigOption, now, settings_of, stopped_by_signal
+from support_agent.cli.backtest import WORK_FOLDER
+from support_agent.cli.options import ConfigOption, config_file, now, settings_of, stopped_by_signal
 from support_agent.config.log import configure_log
 from support_agent.errors import SupportAgentError
 
@@ -24,14 +25,19 @@ log = structlog.get_logger(__name__)
 
 def desk(config: ConfigOption = None) -> None:
     """Serve the desk's page until stopped, beside `support-agent run`. It prints the address, or a one-time link."""
-    from support_agent.app import open_desk
+    from support_agent.app import open_desk, real_probes
+    from support_agent.desk_page.backtests import Backtests
+    from support_agent.desk_page.checkup import Checkup
     from support_agent.desk_page.server import open_page, serve
     from support_agent.desk_page.visit import Desk
 
     settings = settings_of(config)
     configure_log(settings.log)
+    file = config_file(config).absolute()
+    backtests = Backtests(settings, file, file.parent / WORK_FOLDER)
     with open_desk(settings) as (store, stages):
-        page = open_page(Desk(settings, store, stages, now), typer.echo)
+        desk = Desk(settings, store, stages, now, Checkup(settings, real_probes), backtests)
+        page = open_page(desk, typer.echo)
         opening = Thread(target=_open_search, args=(stages,), name="opens-the-search")
         opening.start()
         serve(page, settings.desk_page, stopped_by_signal())

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
-from support_agent.desk_page import case, evidence, queue, replayed
+from support_agent.desk_page import backtest, case, evidence, operations, quality, queue, replayed
 from support_agent.desk_page.people import check_people
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import Entrance, LinkEntrance, ProxyEntrance
@@ -22,7 +22,15 @@ from support_agent.desk_page.visit import Desk, Page
 from support_agent.errors import ConfigError
 from support_agent.transport.openid import Provider
 
-PAGES: tuple[Page, ...] = (*queue.PAGES, *case.PAGES, *evidence.PAGES, *replayed.PAGES)
+PAGES: tuple[Page, ...] = (
+    *queue.PAGES,
+    *case.PAGES,
+    *evidence.PAGES,
+    *replayed.PAGES,
+    *quality.PAGES,
+    *backtest.PAGES,
+    *operations.PAGES,
+)
 STOP_S = 5
 """Longest wait for requests that still run when the page is stopped."""
 

@@ -44,7 +44,11 @@ SHOWN_CHARACTERS = 100
 """Longest part of what somebody sent that is logged."""
 LIVE, SEEN, VERSION = "X-Live", "X-Seen", "X-Version"
 """Headers between the page's script and this module: it looks for news by itself; what it shows; what there is."""
-SECTIONS = (("/", "queue", Role.READ),)
+SECTIONS = (
+    ("/", "queue", Role.READ),
+    ("/quality", "quality", Role.READ),
+    ("/operations", "operations", Role.READ),
+)
 """The links at the top: address, the code of the word, and the role that it needs."""
 NOT_FOUND_CODES = ("no_case", "no_outbox", "no_mail")
 STATUSES = (400, 401, 403, 404, 405, 409, 413, 500, 503)

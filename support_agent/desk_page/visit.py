@@ -15,6 +15,8 @@ from urllib.parse import urlencode
 
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
+from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.checkup import Checkup
 from support_agent.desk_page.people import Person, Role
 from support_agent.desk_page.wording import Wording
 from support_agent.store.store import Store
@@ -25,13 +27,16 @@ from support_agent.workflow.stages import Stages
 class Desk:
     """What the views work with: the store, the stages of the journey with today's files, and the clock.
 
-    `stages` loads the company's files again where they have changed; nothing is fetched or sent by them.
+    `stages` loads the company's files again where they have changed; nothing is fetched or sent by them. `checkup` runs
+    the checks of `doctor`, `backtests` the backtest of uploaded mails; None: this page offers none.
     """
 
     settings: Settings
     store: Store
     stages: Callable[[], Stages]
     now: Callable[[], datetime]
+    checkup: Checkup | None = None
+    backtests: Backtests | None = None
     acting: Lock = field(default_factory=Lock)
     """Held while an act compares what its person saw with what is, and is carried out."""
 

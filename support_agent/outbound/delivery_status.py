@@ -8,7 +8,7 @@ tests/unit/outbound/test_delivery_reports.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -24,6 +24,7 @@ from support_agent.mail.keys import named_id
 from support_agent.mail.machines.bounces import DeliveryNotice, Fate, read_delivery_notice
 from support_agent.mail.machines.machine_headers import CAME_TO_FIELDS
 from support_agent.mail.message import Message
+from support_agent.store.deliveries import UNCONFIRMED
 from support_agent.store.records import (
     CaseId,
     DeliverySource,
@@ -147,8 +148,20 @@ class Entry(Frozen):
     detail: str | None
 
 
-def entries(store: Store, now: datetime) -> list[Entry]:
-    """Mails of the outbox whose delivery is not confirmed, oldest first, without those that a person gave up."""
+def entries(
+    store: Store,
+    now: datetime,
+    statuses: Collection[OutboxStatus] = UNCONFIRMED,
+    limit: int | None = None,
+    after: OutboxId | None = None,
+) -> list[Entry]:
+    """Mails of the outbox whose delivery is not confirmed, oldest first, without those that a person gave up.
+
+    Args:
+        statuses: Only mails with one of these.
+        limit: The most mails returned; None: all.
+        after: Only mails after this one in the list.
+    """
     return [
         Entry(
             outbox_id=row.id,
@@ -161,8 +174,19 @@ def entries(store: Store, now: datetime) -> list[Entry]:
             next_try_at=row.next_try_at if row.status is READY else None,
             detail=row.last_detail,
         )
-        for row in store.deliveries.unresolved()
+        for row in store.deliveries.unconfirmed(statuses, limit, after)
     ]
+
+
+def choices_for(entry: Entry) -> tuple[Choice, ...]:
+    """What a person may decide about a mail that is listed, besides to approve it, which its case shows."""
+    return tuple(
+        choice
+        for choice, rule in RULES.items()
+        if choice is not Choice.APPROVE
+        and entry.status in rule.sources
+        and (choice is not Choice.UNDO or entry.kind is OutgoingKind.ANSWER)
+    )
 
 
 def apply_choice(

@@ -11,16 +11,42 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import or_, update
+from sqlalchemy import ColumnElement, or_, tuple_, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store import outbox
 from support_agent.store.database import Database
-from support_agent.store.records import DeliverySource, DeliveryUpdate, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import (
+    CaseId,
+    DeliverySource,
+    DeliveryUpdate,
+    Instant,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingKind,
+    Record,
+)
 from support_agent.store.rows import affected, equal, insert_if_new
 from support_agent.store.tables import DeliveryUpdateRow, OutboxRow
+
+UNCONFIRMED = tuple(status for status in OutboxStatus if status not in (OutboxStatus.SENT, OutboxStatus.CANCELLED))
+
+
+class Unconfirmed(Record):
+    """A mail of the outbox whose delivery is not confirmed, without its bytes; see `OutboxRecord`."""
+
+    id: OutboxId
+    status: OutboxStatus
+    kind: OutgoingKind
+    recipient: str
+    case_id: CaseId | None
+    created_at: Instant
+    attempts: int
+    next_try_at: Instant
+    last_detail: str | None
 
 
 @dataclass(frozen=True)
@@ -90,27 +116,52 @@ class Deliveries:
 
     def unresolved(self, status: OutboxStatus | None = None) -> tuple[OutboxRecord, ...]:
         """Return the mails whose delivery is not confirmed, the oldest first, without those that a person gave up."""
-        later = aliased(DeliveryUpdateRow)
-        is_last = ~(
-            select(later.number)
-            .where(
-                col(later.outbox_id) == col(DeliveryUpdateRow.outbox_id),
-                col(later.number) > col(DeliveryUpdateRow.number),
-            )
-            .exists()
-        )
-        given_up = select(DeliveryUpdateRow.number).where(
-            col(DeliveryUpdateRow.outbox_id) == col(OutboxRow.id),
-            col(DeliveryUpdateRow.after) == OutboxStatus.FAILED,
-            col(DeliveryUpdateRow.by) == DeliverySource.OPERATOR,
-            is_last,
-        )
-        conditions = (
-            col(OutboxRow.status).not_in((OutboxStatus.SENT, OutboxStatus.CANCELLED)),
-            or_(col(OutboxRow.status) != OutboxStatus.FAILED, ~given_up.exists()),
-        )
         with self.database.read() as session:
-            return outbox.records(session, *conditions, *equal((OutboxRow.status, status)))
+            return outbox.records(session, *_unresolved(UNCONFIRMED), *equal((OutboxRow.status, status)))
+
+    def unconfirmed(
+        self,
+        statuses: Collection[OutboxStatus] = UNCONFIRMED,
+        limit: int | None = None,
+        after: OutboxId | None = None,
+    ) -> tuple[Unconfirmed, ...]:
+        """Return the same mails without their bytes, of some statuses.
+
+        Args:
+            limit: The most mails returned; None: all.
+            after: Return only mails after this one in the list.
+        """
+        place = (col(OutboxRow.created_at), col(OutboxRow.id))
+        query = select(*(getattr(OutboxRow, name) for name in Unconfirmed.model_fields)).where(*_unresolved(statuses))
+        with self.database.read() as session:
+            if after is not None:
+                at = session.exec(select(OutboxRow.created_at).where(col(OutboxRow.id) == after)).first()
+                query = query.where(tuple_(*place) > (at, after)) if at is not None else query
+            rows = session.exec(query.order_by(*place).limit(limit))
+            return tuple(Unconfirmed.model_validate(row, from_attributes=True) for row in rows)
+
+
+def _unresolved(statuses: Collection[OutboxStatus]) -> tuple[ColumnElement[bool], ...]:
+    """Build the conditions for mails of these statuses without those that a person gave up."""
+    later = aliased(DeliveryUpdateRow)
+    is_last = ~(
+        select(later.number)
+        .where(
+            col(later.outbox_id) == col(DeliveryUpdateRow.outbox_id),
+            col(later.number) > col(DeliveryUpdateRow.number),
+        )
+        .exists()
+    )
+    given_up = select(DeliveryUpdateRow.number).where(
+        col(DeliveryUpdateRow.outbox_id) == col(OutboxRow.id),
+        col(DeliveryUpdateRow.after) == OutboxStatus.FAILED,
+        col(DeliveryUpdateRow.by) == DeliverySource.OPERATOR,
+        is_last,
+    )
+    return (
+        col(OutboxRow.status).in_(statuses),
+        or_(col(OutboxRow.status) != OutboxStatus.FAILED, ~given_up.exists()),
+    )
 
 
 def _last(session: Session, outbox_id: OutboxId) -> DeliveryUpdateRow | None:

@@ -20,6 +20,7 @@ from support_agent.store.mails import Mails
 from support_agent.store.modes import Modes
 from support_agent.store.outbox import Outbox
 from support_agent.store.plans import Plans
+from support_agent.store.quality import Quality
 from support_agent.store.queue import Queue
 from support_agent.store.retention import Retention
 from support_agent.store.suppressions import Suppressions
@@ -52,6 +53,7 @@ class Store:
     traffic: Traffic
     waits: Waits
     queue: Queue
+    quality: Quality
     retention: Retention
 
     @classmethod
@@ -82,6 +84,7 @@ class Store:
             traffic=Traffic(database),
             waits=Waits(database),
             queue=Queue(database),
+            quality=Quality(database),
             retention=Retention(database),
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, LargeBinary, MetaData, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -74,6 +74,10 @@ class MailRow(Row, table=True):
     """An inbound mail, staff replies included."""
 
     __tablename__ = "mails"
+    __table_args__ = (
+        Index("ix_mails_period", "status", "received_at", "reason_code"),
+        Index("ix_mails_reason", "reason_code", "handled_at"),
+    )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     raw_sha256: str = Field(sa_type=StoredText, unique=True)
@@ -84,7 +88,7 @@ class MailRow(Row, table=True):
     uid: int = Field(sa_type=BigInteger)
     received_at: datetime = Field(sa_type=UtcDateTime, index=True)
     case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
-    status: str = Field(sa_type=StoredText, index=True)
+    status: str = Field(sa_type=StoredText)
     reason_code: str | None = Field(default=None, sa_type=StoredText)
     why: str | None = Field(default=None, sa_type=StoredText)
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
@@ -120,6 +124,7 @@ class PlanRow(Row, table=True):
     """The current plan of a mail."""
 
     __tablename__ = "plans"
+    __table_args__ = (Index("ix_plans_period", "planned_at", "seconds"),)
 
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
     planned_at: datetime = Field(sa_type=UtcDateTime)
@@ -200,11 +205,15 @@ class OutboxRow(Row, table=True):
     """A queued or sent mail of ours."""
 
     __tablename__ = "outbox"
-    __table_args__ = (UniqueConstraint("mail_id", "kind", "number"),)
+    __table_args__ = (
+        UniqueConstraint("mail_id", "kind", "number"),
+        Index("ix_outbox_period", "created_at", "kind", "case_id", "mail_id"),
+        Index("ix_outbox_case", "case_id", "kind", "created_at", "status", "mail_id"),
+    )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     mail_id: str = Field(sa_type=StoredText, foreign_key="mails.id")
-    case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
+    case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id")
     kind: str = Field(sa_type=StoredText)
     number: int = Field(default=1, sa_column_kwargs=NUMBER)
     message_id: str = Field(sa_type=KeyText, unique=True)
@@ -215,7 +224,7 @@ class OutboxRow(Row, table=True):
     attempts: int
     next_try_at: datetime = Field(sa_type=UtcDateTime)
     last_detail: str | None = Field(default=None, sa_type=StoredText)
-    created_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    created_at: datetime = Field(sa_type=UtcDateTime)
     sent_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     copied_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     notified_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

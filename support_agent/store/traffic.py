@@ -48,13 +48,13 @@ class Traffic:
 
     database: Database
 
-    def totals(self) -> Counts:
-        """Count the mails, cases and outbox rows of each status."""
+    def totals(self, most: int | None = None) -> Counts:
+        """Count the mails, cases and outbox rows of each status; with `most`, no status further than that."""
         with self.database.read() as session:
             return Counts(
-                mails=_count(session, MailStatus, MailRow.status),
-                cases=_count(session, CaseState, CaseRow.state),
-                outbox=_count(session, OutboxStatus, OutboxRow.status),
+                mails=_count(session, MailStatus, MailRow.status, most),
+                cases=_count(session, CaseState, CaseRow.state, most),
+                outbox=_count(session, OutboxStatus, OutboxRow.status, most),
             )
 
     def for_case(self, kinds: Collection[OutgoingKind], case_id: CaseId, but_for: MailId) -> int:
@@ -225,9 +225,12 @@ class Traffic:
         return (str(found[0]), found[1]) if found else None
 
 
-def _count(session: Session, statuses: type[Status], column: str) -> dict[Status, int]:
-    found = dict(session.exec(select(column, func.count()).group_by(column)).all())
-    return {status: found.get(status.value, 0) for status in statuses}
+def _count(session: Session, statuses: type[Status], column: str, most: int | None) -> dict[Status, int]:
+    if most is not None:
+        found = ((status, select(column).where(col(column) == status).limit(most).subquery()) for status in statuses)
+        return {status: session.exec(select(func.count()).select_from(rows)).one() for status, rows in found}
+    counted = dict(session.exec(select(column, func.count()).group_by(column)).all())
+    return {status: counted.get(status.value, 0) for status in statuses}
 
 
 def _may_leave(kinds: Collection[OutgoingKind]) -> ColumnElement[bool]:

@@ -21,6 +21,7 @@ from tests import benchmarks
 from tests.benchmarks import (
     backtest,
     cutting,
+    desk_page,
     forms,
     graph,
     passages,
@@ -234,3 +235,14 @@ def test_ways_to_choose_are_counted_after_a_warm_start(capsys: pytest.CaptureFix
     assert (len(asked), tally.tokens, tally.passes, tally.right) == (3, 20, 2, 1)
     print_table([tally], len(cases))
     assert "1 of 2" in capsys.readouterr().out
+
+
+def test_what_a_page_of_the_desk_costs_is_measured_on_a_made_store(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rule: each page that is got and shown has a line, with what it costs on an empty store beside it."""
+    desk_page.main(["--cases", "20", "--mails", "200", "--times", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("20 cases, 200 mails; median ms")
+    measured = {line.split()[0] for line in lines[1:]}
+    assert {"/", "/?reason=not_covered", "/quality", "/quality?days=90", "/quality/mails", "/operations"} < measured
+    assert any(page.startswith("/cases/") for page in measured)
+    assert all(line.count("(") == 2 for line in lines[1:])
