@@ -25,6 +25,7 @@ from support_agent.store.retention import Retention
 from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
 from support_agent.store.used_keys import UsedKeys
+from support_agent.store.uses import Uses
 from support_agent.store.versions import Versions
 from support_agent.store.waiting import Waits
 
@@ -52,6 +53,7 @@ class Store:
     traffic: Traffic
     waits: Waits
     queue: Queue
+    uses: Uses
     retention: Retention
 
     @classmethod
@@ -82,6 +84,7 @@ class Store:
             traffic=Traffic(database),
             waits=Waits(database),
             queue=Queue(database),
+            uses=Uses(database),
             retention=Retention(database),
         )
 
