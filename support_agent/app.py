@@ -239,38 +239,54 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
 @contextmanager
 def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageModel) -> Iterator[Worker]:
     """Open the worker of one mailbox; its journeys run in the engine, which is launched later."""
+    from support_agent.ops.check import require_sound_files
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
+    from support_agent.workflow.renewal import Renewal
     from support_agent.workflow.sent_answers import SentAnswers
     from support_agent.workflow.worker import Worker
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
-        decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
         tokens = TokenSource(settings.oauth)
         transport = SmtpTransport(settings.smtp, tokens, utc_now)
 
         def open_mailbox() -> Mailbox:
             return Mailbox(settings.imap, tokens, utc_now)
 
-        company, templates = decider.company, decider.templates
-        stages = wire(settings, store, transport, company, templates, lambda: decider, utc_now, random.random)
+        def open_stages() -> Stages:
+            decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
+            company, templates = decider.company, decider.templates
+            stages = wire(settings, store, transport, company, templates, lambda: decider, utc_now, random.random)
+            stages.keep_company()
+            return stages
+
+        def reopen_stages(before: Stages) -> Stages:
+            require_sound_files(settings)
+            stages = open_stages()
+            before.company.accounts.close()
+            return stages
 
         def journey(mail_id: str, steps: Steps) -> str:
-            return handle(MailId(mail_id), steps, stages)
+            return handle(MailId(mail_id), steps, files.current)
 
-        worker = Worker(
-            settings=settings,
-            store=store,
-            stages=stages,
-            engine=engine.serve(name, journey),
-            open_mailbox=open_mailbox,
-            now=utc_now,
-            random=random.random,
-            sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
-            sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
-        )
-        stages.keep_company()
+        def worker_on(stages: Stages) -> Worker:
+            return Worker(
+                settings=settings,
+                store=store,
+                stages=stages,
+                engine=journeys,
+                open_mailbox=open_mailbox,
+                now=utc_now,
+                random=random.random,
+                sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
+                sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
+                renewed=lambda: worker_on(stages) if (stages := files.renew()) is not None else None,
+            )
+
+        files = Renewal(lambda: stamp_of(settings.company), open_stages, reopen_stages)
+        journeys = engine.serve(name, journey)
+        worker = worker_on(files.current)
         worker.recover()
         with closing(transport):
             yield worker

@@ -107,6 +107,24 @@ def check_words(settings: CompanySettings, today: date) -> list[Finding]:
     ]
 
 
+def require_sound_files(settings: Settings) -> None:
+    """Refuse documents, questions and templates in which `check` finds an error; a running worker takes over no others.
+
+    What depends on the day or on the company's database does not count: a document that has expired, a query that fails.
+
+    Raises:
+        ConfigError: lists the errors.
+    """
+    company = settings.company
+    findings = [
+        *(finding for finding in check_words(company, date.min) if finding.path != company.accounts),
+        *check_templates(company.templates, tool_codes()),
+        *check_languages(company, None),
+    ]
+    if errors := [str(finding) for finding in findings if finding.severity is Severity.ERROR]:
+        raise ConfigError("\n".join(errors), code="company")
+
+
 def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
     """What is wrong with the agent's addresses, its people, its key and its model."""
     agent, desk, config = settings.agent, settings.desk, ConfigFile.read(path)
