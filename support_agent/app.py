@@ -358,12 +358,15 @@ def dry_run_of(
     return DryRun(settings, company.accounts, journey_on, modes)
 
 
-def open_bench(settings: Settings, level: int | None, *, without_model: bool = False) -> Bench:
+def open_bench(
+    settings: Settings, level: int | None, *, without_model: bool = False, collection: str = "options"
+) -> Bench:
     """Today's agent for past mail, and what compares its choices with people's answers.
 
     Args:
         level: The sender level to assume; see `Bench`.
         without_model: Decide without the language model: faster, but mails that need it go to people.
+        collection: Prefix of the names of its indexes in memory; two that are used at once need two.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
@@ -380,7 +383,7 @@ def open_bench(settings: Settings, level: int | None, *, without_model: bool = F
         todays(Company.load(settings.company), utc_now().date()),
         Templates.load(settings.company.templates),
     )
-    search = open_search(settings, company, in_memory=True)
+    search = open_search(settings, company, in_memory=True, name=collection)
     decider = cache(
         lambda: open_decider(
             settings,

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.desk_page.server import PAGES
@@ -63,7 +64,11 @@ class Browser:
         self.office = replace(self.office, settings=settings)
         desk = Desk(settings, self.office.store, lambda: self.office.stages, self.office.clock)
         site = open_site(desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
-        self.client = TestClient(site, self.page.origin, client=("127.0.0.1", 1), headers={WHO: self.address})
+        self.client = self.client_of(site, self.page)
+
+    def client_of(self, site: ASGIApp, page: DeskPageSettings) -> TestClient:
+        """The browser's connection to a page."""
+        return TestClient(site, page.origin, client=("127.0.0.1", 1), headers={WHO: self.address})
 
     def get(self, path: str) -> str:
         """A page that must be there."""

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
-from support_agent.desk_page import case, queue
+from support_agent.desk_page import case, document_edit, documents, drafts, queue, templates_view
 from support_agent.desk_page.people import check_people
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import Entrance, LinkEntrance, ProxyEntrance
@@ -19,7 +19,14 @@ from support_agent.desk_page.site import open_site
 from support_agent.desk_page.visit import Desk, Page
 from support_agent.errors import ConfigError
 
-PAGES: tuple[Page, ...] = (*queue.PAGES, *case.PAGES)
+PAGES: tuple[Page, ...] = (
+    *queue.PAGES,
+    *case.PAGES,
+    *templates_view.PAGES,
+    *drafts.PAGES,
+    *document_edit.PAGES,
+    *documents.PAGES,
+)
 STOP_S = 5
 """Longest wait for requests that still run when the page is stopped."""
 

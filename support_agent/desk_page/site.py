@@ -41,7 +41,7 @@ FIELD_BYTES = 1_000_000
 """Longest field of a form: own words, or a document that is edited."""
 LIVE, SEEN, VERSION = "X-Live", "X-Seen", "X-Version"
 """Headers between the page's script and this module: it looks for news by itself; what it shows; what there is."""
-SECTIONS = (("/", "queue", Role.READ),)
+SECTIONS = (("/", "queue", Role.READ), ("/documents", "documents", Role.READ))
 """The links at the top: address, the code of the word, and the role that it needs."""
 NOT_FOUND_CODES = ("no_case", "no_outbox", "no_mail")
 COMMON_HEADERS = {

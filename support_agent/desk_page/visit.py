@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.desk_page.people import Person, Role
+from support_agent.desk_page.trials import OpenBench, Trials
 from support_agent.desk_page.wording import Wording
 from support_agent.store.store import Store
 from support_agent.workflow.stages import Stages
@@ -31,6 +32,10 @@ class Desk:
     store: Store
     stages: Callable[[], Stages]
     now: Callable[[], datetime]
+    bench: OpenBench | None = None
+    """Opens today's agent for past mails; None: what would change for them is not shown."""
+    trials: Trials = field(default_factory=Trials)
+    """What the drafts of documents and templates would change, while this process lives."""
 
     @property
     def company(self) -> Company:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import yaml
-from babel.dates import format_datetime, format_timedelta
+from babel.dates import format_date, format_datetime, format_timedelta
 from babel.numbers import format_decimal, format_percent
 
 from support_agent.core.locales import FALLBACK_LOCALE, language_of, locale_of
@@ -67,6 +67,10 @@ class Wording:
     def instant(self, at: datetime) -> str:
         """Date and time in the company's zone."""
         return str(format_datetime(at, "short", tzinfo=ZoneInfo(self.zone), locale=locale_of(self.tag)))
+
+    def day(self, day: date) -> str:
+        """A day of the calendar."""
+        return str(format_date(day, "medium", locale=locale_of(self.tag)))
 
     def span(self, span: timedelta) -> str:
         """A length of time in its largest unit: "3 hours"."""

@@ -110,7 +110,7 @@ def check_words(settings: CompanySettings, today: date) -> list[Finding]:
 def require_sound_files(settings: Settings) -> None:
     """Refuse documents, questions and templates in which `check` finds an error; a running worker takes over no others.
 
-    What depends on the day or on the company's database does not count: a document that has expired, a query that fails.
+    What depends on the day or on the company's database does not count: an expired document, a query that fails.
 
     Raises:
         ConfigError: lists the errors.

@@ -14,7 +14,7 @@ import secrets
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
@@ -257,8 +257,9 @@ def _opened(company: CompanySettings, place: Place, *, is_new: bool = False) -> 
     handle = os.open(place.folder(company).resolve(), _FOLDER)
     try:
         for part in parts[:-1]:
-            if is_new and place.kind is Kind.DOCUMENT and part not in os.listdir(handle):
-                os.mkdir(part, dir_fd=handle)
+            if is_new and place.kind is Kind.DOCUMENT:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
             inner = os.open(part, _FOLDER, dir_fd=handle)
             os.close(handle)
             handle = inner

@@ -41,10 +41,14 @@ class SentIn(Record):
 
 
 class StoredVersion(Record):
-    """A stored version of a file, and when mails that were made with it were first and last queued; None: never."""
+    """A stored version of a file, and when mails that were made with it were first and last sent; None: never.
+
+    `language` is that of a document, as far as an answer says it.
+    """
 
     version: str
     text: bytes
+    language: str | None = None
     first_at: Instant | None = None
     last_at: Instant | None = None
 
@@ -87,13 +91,16 @@ class Uses:
     def document_versions(self, number: int) -> tuple[StoredVersion, ...]:
         """Return all stored versions of a document, in every language; those that were sent last come first."""
         used: dict[str, tuple[datetime, datetime]] = {}
+        languages: dict[str, str | None] = {}
         for use in self.documents(number=number):
             before = used.get(use.version, (use.first_at, use.last_at))
             used[use.version] = (min(before[0], use.first_at), max(before[1], use.last_at))
+            languages[use.version] = use.language or languages.get(use.version)
         query = select(DocumentVersionRow).where(col(DocumentVersionRow.number) == number)
         with self.database.read() as session:
             stored = {row.version: row.raw for row in session.exec(query)}
-        return _by_use(stored, used)
+        found = _by_use(stored, used)
+        return tuple(one.model_copy(update={"language": languages.get(one.version)}) for one in found)
 
     def template_versions(self, name: str) -> tuple[StoredVersion, ...]:
         """Return the stored texts of a template ("en/answer.txt.j2"), each once, those that were used last first.

@@ -22,7 +22,9 @@ Opened = TypeVar("Opened")
 class Renewal(Generic[Opened]):
     """What is made of the company's files, and made again where they have changed."""
 
-    def __init__(self, stamp: Callable[[], Stamp], open: Callable[[], Opened], again: Callable[[Opened], Opened]) -> None:
+    def __init__(
+        self, stamp: Callable[[], Stamp], open: Callable[[], Opened], again: Callable[[Opened], Opened]
+    ) -> None:
         """Make it for the first time.
 
         Args:

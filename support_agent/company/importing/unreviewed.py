@@ -127,6 +127,18 @@ def import_document(file: Path, policies: Path, given: Given) -> Imported:
     )
 
 
+def original_text(name: str, raw: bytes) -> str:
+    """The plain text of a file, to be compared with what was imported; "" if it cannot be read."""
+    suffix = Path(name).suffix.lower()
+    kind = next((kind for kind in (FileKind.PDF, FileKind.DOCX) if suffix == f".{kind}"), None)
+    if kind is not None:
+        return "\n".join(" ".join(block.texts) for block in extract(kind, raw, LIMITS).blocks)
+    try:
+        return _decoded(Path(name), raw)[0]
+    except ConfigError:
+        return ""
+
+
 @dataclass(frozen=True)
 class _Found:
     """`title` is "" if the file has no heading; `body` is Markdown for `parse_blocks`."""

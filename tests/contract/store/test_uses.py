@@ -51,6 +51,7 @@ def test_versions_of_a_document_are_those_of_its_number_the_last_sent_first(stor
     _answer(store, 1, (1, b))
     found = store.uses.document_versions(1)
     assert [(one.version, one.text, one.last_at) for one in found] == [(b, b"two", NOON), (a, b"one", None)]
+    assert [one.language for one in found] == ["en", None]
 
 
 def test_each_text_of_a_template_is_listed_once_with_when_it_was_used(store: Store) -> None:
