@@ -17,9 +17,10 @@ from support_agent.company.importing.unreviewed import (
     original_text,
 )
 from support_agent.core.locales import is_locale
-from support_agent.desk_page.documents import MAX_QUESTION, title_in
+from support_agent.desk_page.documents import title_in
 from support_agent.desk_page.drafts import draft_in, looked_at, published_words, put_up
 from support_agent.desk_page.people import Role
+from support_agent.desk_page.preview import MAX_QUESTION
 from support_agent.desk_page.trials import Original
 from support_agent.desk_page.visit import Desk, NotFound, Page, Result, SeeOther, Shown, Upload, Visit
 from support_agent.errors import ConfigError, PermanentError

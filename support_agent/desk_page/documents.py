@@ -27,7 +27,7 @@ from support_agent.core.modes import document_key
 from support_agent.core.proportions import lower_bound
 from support_agent.desk_page.case import Answer
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import document_mail, shown_answer
+from support_agent.desk_page.preview import MAX_QUESTION, document_mail, shown_answer
 from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit
 from support_agent.errors import SupportAgentError
 from support_agent.ops.check import check_words
@@ -39,8 +39,6 @@ from support_agent.store.uses import StoredVersion
 
 RECENT = timedelta(days=30)
 MOST_CASES, MOST_LABELS, MOST_VERSIONS = 20, 20, 30
-MAX_QUESTION = 500
-"""Most characters of the question that a preview answers."""
 
 
 class Row(NamedTuple):

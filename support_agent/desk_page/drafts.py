@@ -8,16 +8,18 @@ tests/journey/test_page_documents.py.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import structlog
 
 from support_agent.answer.templates import Templates
-from support_agent.core.findings import Finding, Severity
+from support_agent.config.settings import CompanySettings
+from support_agent.core.findings import Finding
 from support_agent.desk_page.case import Answer
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import draft_mail, sample_mails, shown_answer
+from support_agent.desk_page.preview import MAX_QUESTION, draft_mail, sample_mails, shown_answer
 from support_agent.desk_page.trials import Original
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, Shown, Visit
 from support_agent.errors import ConfigError, SupportAgentError
@@ -30,6 +32,7 @@ from support_agent.ops.publishing import (
     Present,
     check_draft,
     errors_of,
+    path_of,
     present,
     publish,
     tried,
@@ -51,9 +54,10 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Looked:
-    """What a draft would do: what `check` says, what hinders it, how it looks, and how it differs."""
+    """What a draft would do: what `check` says of its file and of others, what hinders it, how it looks and differs."""
 
-    findings: tuple[Finding, ...]
+    own: tuple[Finding, ...]
+    elsewhere: tuple[Finding, ...]
     errors: tuple[Finding, ...]
     answers: tuple[Answer, ...]
     refused: str
@@ -85,16 +89,18 @@ def looked_at(desk: Desk, visit: Visit, draft: Draft, now: Present, number: int 
     settings, today = desk.settings, desk.now().date()
     if len(draft.raw) > MAX_BYTES:
         finding = Finding.error(None, None, visit.wording("draft.too_large", n=MAX_BYTES), "")
-        return Looked((finding,), (finding,), (), "", (), draft.digest, is_changed=True)
+        return Looked((finding,), (), (finding,), (), "", (), draft.digest, is_changed=True)
     findings = check_draft(settings, draft, today)
     errors = errors_of(settings, draft, findings, today)
     answers, refused = _answers(desk, visit, draft, number, language)
     is_changed = draft.raw != now.raw
+    own = path_of(settings.company, draft.place)
     if desk.bench is not None and not errors and is_changed:
         desk.trials.start(draft, settings, desk.store, desk.bench, desk.now())
         desk.trials.wait(draft.digest, PATIENCE_S)
     return Looked(
-        findings=tuple(sorted(findings, key=lambda one: (one not in errors, one.severity is not Severity.ERROR))),
+        own=tuple(one for one in findings if one in errors or one.path == own),
+        elsewhere=tuple(one for one in findings if one not in errors and one.path != own),
         errors=errors,
         answers=answers,
         refused=refused,
@@ -166,16 +172,21 @@ def number_in(place: Place) -> int:
 
 def _answers(desk: Desk, visit: Visit, draft: Draft, number: int, language: str) -> tuple[tuple[Answer, ...], str]:
     """What customers would see, or why that cannot be shown."""
-    try:
-        with tried(desk.settings.company, draft) as company:
-            if draft.place.kind is Kind.DOCUMENT:
-                question = visit.form.get("question", "")
-                mails = [draft_mail(desk.stages().decider(), company, number, language, question, desk.now())]
-            else:
-                mails = list(sample_mails(draft.place.name, Templates.load(company.templates)))
-    except SupportAgentError as error:
-        return (), str(error).replace(str(desk.settings.company.policies.parent), "")
+    with tried(desk.settings.company, draft) as company:
+        try:
+            mails = _mails(desk, draft, company, number, language, visit.form.get("question", ""))
+        except SupportAgentError as error:
+            return (), str(error).replace(f"{draft.place.folder(company).parent}/", "")
     return tuple(_framed(desk, mail) for mail in mails), ""
+
+
+def _mails(
+    desk: Desk, draft: Draft, company: CompanySettings, number: int, language: str, question: str
+) -> Sequence[RenderedMail]:
+    if draft.place.kind is Kind.TEMPLATE:
+        return list(sample_mails(draft.place.name, Templates.load(company.templates)))
+    asking = question[:MAX_QUESTION]
+    return [draft_mail(desk.stages().decider(), company, number, language, asking, desk.now())]
 
 
 def _framed(desk: Desk, mail: RenderedMail) -> Answer:

@@ -44,6 +44,8 @@ from support_agent.workflow.decide import Decider
 
 SOMEBODY, ADDRESS = "Anna Example", "anna@customer.invalid"
 """The made-up customer; the domain cannot exist (RFC 6761)."""
+MAX_QUESTION = 500
+"""Most characters of the question that a preview answers."""
 MOST_SAMPLES = 6
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from support_agent.answer.templates import Templates
+from support_agent.core.locales import language_of
 from support_agent.desk_page.case import Answer
 from support_agent.desk_page.drafts import draft_in, looked_at, published_words, put_up
 from support_agent.desk_page.people import Role
@@ -17,7 +18,7 @@ from support_agent.desk_page.preview import sample_mails, shown_answer
 from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import PermanentError, SupportAgentError
 from support_agent.ops.publishing import Draft, Place, Present, present, template_files, template_place
-from support_agent.ops.template_tests import load_cases, run_case
+from support_agent.ops.template_tests import TemplateCase, load_cases, run_case
 
 
 class Tested(NamedTuple):
@@ -49,7 +50,7 @@ def show(desk: Desk, visit: Visit) -> Result:
         "text": now.text,
         "answers": answers,
         "refused": refused,
-        "tests": _tests(desk, visit.path["locale"]),
+        "tests": _tests(desk, place, visit.path["locale"]),
         "versions": [(one, one.text.decode() == now.text) for one in desk.store.uses.template_versions(place.name)],
         "may_edit": visit.may(Role.ADMIN),
     }
@@ -130,20 +131,28 @@ def _answers(desk: Desk, place: Place) -> tuple[tuple[Answer, ...], str]:
     ), ""
 
 
-def _tests(desk: Desk, locale: str) -> tuple[Tested, ...]:
-    """The template tests that expect something in this language."""
+def _tests(desk: Desk, place: Place, locale: str) -> tuple[Tested, ...]:
+    """The template tests in this language: those of the template's own kind of item, or all if it is of none."""
     folder = desk.settings.company.templates
     cases, unreadable = load_cases(folder)
-    found = [Tested(one.what, str(one.path.name if one.path else ""), one.todo) for one in unreadable]
+    kind = place.name.rpartition("/")[2].partition(".")[0]
+    own = [placed for placed in cases if kind in (_kind(placed.case), placed.path.stem)]
+    found = [Tested(one.what, one.path.name if one.path else "", one.todo) for one in unreadable]
     templates = Templates.load(folder)
-    for placed in cases:
-        if locale not in placed.case.expect:
+    for placed in own or cases:
+        expected = {tag: one for tag, one in placed.case.expect.items() if locale in (tag, language_of(tag))}
+        if not expected:
             continue
-        alone = placed.case.model_copy(update={"expect": {locale: placed.case.expect[locale]}})
-        findings = run_case(placed.model_copy(update={"case": alone}), templates)
+        findings = run_case(
+            placed.model_copy(update={"case": placed.case.model_copy(update={"expect": expected})}), templates
+        )
         what = "\n".join(one.what for one in findings)
         found.append(Tested(placed.case.name, f"{placed.path.name}:{placed.line}", what))
     return tuple(found)
+
+
+def _kind(case: TemplateCase) -> str:
+    return case.item.kind if case.item is not None else ""
 
 
 PAGES = (

@@ -166,9 +166,14 @@ def errors_of(settings: Settings, draft: Draft, findings: tuple[Finding, ...], t
     errors = tuple(one for one in findings if one.severity is Severity.ERROR)
     if not errors:
         return ()
-    own = Path(draft.place.folder(settings.company).name) / draft.place.name
+    own = path_of(settings.company, draft.place)
     before = {(one.path, one.what) for one in _checked(settings, today)}
     return tuple(one for one in errors if one.path == own or (one.path, one.what) not in before)
+
+
+def path_of(company: CompanySettings, place: Place) -> Path:
+    """The path of a file in the findings about drafts."""
+    return Path(place.folder(company).name) / place.name
 
 
 def _checked(settings: Settings, today: date) -> tuple[Finding, ...]:
