@@ -32,7 +32,7 @@ from support_agent.config.settings import ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.facts.opening import open_rooms, open_search
+from support_agent.facts.opening import open_rooms, open_search, open_topic_search
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
@@ -297,11 +297,12 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
     """Open what the desk's page works with, beside a running worker, which sends what people decide.
 
     Yields:
-        The store, and what returns the stages with the company's files as they are now. They have no language model:
-        a document that a person chooses needs none.
+        The store, and what returns the stages with the company's files as they are now. They have no language model
+        and an empty index: a document that a person chooses needs neither, but for its sections the embedders.
     Raises:
         ConfigError: a file of the company or the database cannot be used.
     """
+    from support_agent.ops.backtest.running import model_free
     from support_agent.ops.evals.opening import NoModel
 
     @lru_cache(maxsize=1)
@@ -309,12 +310,13 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
         decider = cache(
             lambda: open_decider(
-                settings,
+                model_free(settings),
                 stderr_progress(),
                 in_memory=True,
                 model=cast("LanguageModel", NoModel()),
                 company=company,
                 templates=templates,
+                search=open_topic_search(settings, in_memory=True, name="desk"),
             )
         )
         transport = SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now)

@@ -23,7 +23,6 @@ from support_agent.desk_page.preview import MAX_QUESTION, draft_mail, sample_mai
 from support_agent.desk_page.trials import Original
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, Shown, Visit
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.ops.check import require_sound_files
 from support_agent.ops.publishing import (
     MAX_BYTES,
     Draft,
@@ -32,6 +31,7 @@ from support_agent.ops.publishing import (
     Present,
     check_draft,
     errors_of,
+    not_taken_over,
     path_of,
     present,
     publish,
@@ -135,10 +135,8 @@ def put_up(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...]:
 
 def published_words(desk: Desk, visit: Visit) -> tuple[str, bool]:
     """What the page says after a draft was published, and whether that is bad news."""
-    try:
-        require_sound_files(desk.settings)
-    except ConfigError as error:
-        return visit.wording("draft.published_not_used", why=str(error).splitlines()[0]), True
+    if errors := not_taken_over(desk.settings):
+        return visit.wording("draft.published_not_used", why=str(errors[0])), True
     return visit.wording("draft.published"), False
 
 

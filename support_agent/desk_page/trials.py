@@ -39,7 +39,8 @@ MOST_MAILS = 100
 SINCE = timedelta(days=90)
 KEPT = 16
 """Trials, and files beside drafts, that are remembered."""
-NOW, CHANGED = "desk-now", "desk-draft"
+INDEX = "desk-trial"
+"""The name of the index of both agents: one is open after the other, so that only changed texts are embedded."""
 
 
 class _Ended(Exception):
@@ -171,13 +172,13 @@ class Trials:
 
             return tell
 
-        today = bench(settings, NOW)
+        today = bench(settings, INDEX)
         with self._changed:
             remembered = self._before.get(today.version) or Remembered()
             self._before = {today.version: remembered}
         before = run(pairs, remembered, today, told(0), monotonic)
         with tried(settings.company, draft) as company:
-            changed = bench(settings.model_copy(update={"company": company}), CHANGED)
+            changed = bench(settings.model_copy(update={"company": company}), INDEX)
         try:
             after = run(pairs, Remembered(), changed, told(len(pairs)), monotonic)
         finally:

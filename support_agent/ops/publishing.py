@@ -171,6 +171,13 @@ def errors_of(settings: Settings, draft: Draft, findings: tuple[Finding, ...], t
     return tuple(one for one in errors if one.path == own or (one.path, one.what) not in before)
 
 
+def not_taken_over(settings: Settings) -> tuple[Finding, ...]:
+    """The errors for which a running worker goes on with its old files, see `check.require_sound_files`."""
+    accounts = Path(settings.company.accounts.name)
+    found = _checked(settings, date.min)
+    return tuple(one for one in found if one.severity is Severity.ERROR and one.path != accounts)
+
+
 def path_of(company: CompanySettings, place: Place) -> Path:
     """The path of a file in the findings about drafts."""
     return Path(place.folder(company).name) / place.name

@@ -149,3 +149,14 @@ def test_a_template_is_edited_published_and_rolled_back(own_office: Office) -> N
     if "Published." in page:
         link = editor.get(path).partition("/edit?version=")[2].partition('"')[0]
         assert text_in(editor.get(f"{path}/edit?version={link}")) == old
+
+
+def test_an_error_elsewhere_is_said_because_the_agent_goes_on_with_its_old_files(own_office: Office) -> None:
+    editor = Editor(own_office)
+    other = own_office.settings.company.policies / "002-cancellation-policy.md"
+    sound = other.read_text("utf-8")
+    other.write_text(sound.replace("title: Cancellation policy", "title: Data export"), "utf-8")
+    page = editor.edited(EDIT, "publish", text_in(editor.get(EDIT)).replace(OLD, NEW))
+    assert "The running agent goes on with its old files until this is mended, too" in page
+    assert "the title is also that of" in page
+    assert "Published. The agent uses it" in editor.edited("/documents/2/edit", "publish", sound)
