@@ -33,7 +33,7 @@ from support_agent.config.settings import ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.facts.opening import open_rooms, open_search
+from support_agent.facts.opening import open_rooms, open_search, open_topic_search
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
@@ -240,38 +240,54 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
 @contextmanager
 def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageModel) -> Iterator[Worker]:
     """Open the worker of one mailbox; its journeys run in the engine, which is launched later."""
+    from support_agent.ops.check import require_sound_files
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
+    from support_agent.workflow.renewal import Renewal
     from support_agent.workflow.sent_answers import SentAnswers
     from support_agent.workflow.worker import Worker
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
-        decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
         tokens = TokenSource(settings.oauth)
         transport = SmtpTransport(settings.smtp, tokens, utc_now)
 
         def open_mailbox() -> Mailbox:
             return Mailbox(settings.imap, tokens, utc_now)
 
-        company, templates = decider.company, decider.templates
-        stages = wire(settings, store, transport, company, templates, lambda: decider, utc_now, random.random)
+        def open_stages() -> Stages:
+            decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
+            company, templates = decider.company, decider.templates
+            stages = wire(settings, store, transport, company, templates, lambda: decider, utc_now, random.random)
+            stages.keep_company()
+            return stages
+
+        def reopen_stages(before: Stages) -> Stages:
+            require_sound_files(settings)
+            stages = open_stages()
+            before.company.accounts.close()
+            return stages
 
         def journey(mail_id: str, steps: Steps) -> str:
-            return handle(MailId(mail_id), steps, stages)
+            return handle(MailId(mail_id), steps, files.current)
 
-        worker = Worker(
-            settings=settings,
-            store=store,
-            stages=stages,
-            engine=engine.serve(name, journey),
-            open_mailbox=open_mailbox,
-            now=utc_now,
-            random=random.random,
-            sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
-            sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
-        )
-        stages.keep_company()
+        def worker_on(stages: Stages) -> Worker:
+            return Worker(
+                settings=settings,
+                store=store,
+                stages=stages,
+                engine=journeys,
+                open_mailbox=open_mailbox,
+                now=utc_now,
+                random=random.random,
+                sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
+                sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
+                renewed=lambda: worker_on(stages) if (stages := files.renew()) is not None else None,
+            )
+
+        files = Renewal(lambda: stamp_of(settings.company), open_stages, reopen_stages)
+        journeys = engine.serve(name, journey)
+        worker = worker_on(files.current)
         worker.recover()
         with closing(transport):
             yield worker
@@ -282,8 +298,8 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
     """Open what the desk's page works with, beside a running worker, which sends what people decide.
 
     Yields:
-        The store, and what returns the stages with the company's files as they are now. They have no language model:
-        a document that a person chooses needs none.
+        The store, and what returns the stages with the company's files as they are now. They have no language model
+        and an empty index: a document that a person chooses needs neither, but for its sections the embedders.
     Raises:
         ConfigError: a file of the company or the database cannot be used.
     """
@@ -298,9 +314,14 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
 
         @cache
         def opened() -> Decider:
-            model, free = cast("LanguageModel", NoModel()), model_free(settings)
             return open_decider(
-                free, stderr_progress(), in_memory=True, model=model, company=company, templates=templates
+                model_free(settings),
+                stderr_progress(),
+                in_memory=True,
+                model=cast("LanguageModel", NoModel()),
+                company=company,
+                templates=templates,
+                search=open_topic_search(settings, in_memory=True, name="desk"),
             )
 
         def decider() -> Decider:
@@ -354,12 +375,15 @@ def dry_run_of(
     return DryRun(settings, company.accounts, journey_on, modes)
 
 
-def open_bench(settings: Settings, level: int | None, *, without_model: bool = False) -> Bench:
+def open_bench(
+    settings: Settings, level: int | None, *, without_model: bool = False, collection: str = "options"
+) -> Bench:
     """Today's agent for past mail, and what compares its choices with people's answers.
 
     Args:
         level: The sender level to assume; see `Bench`.
         without_model: Decide without the language model: faster, but mails that need it go to people.
+        collection: Prefix of the names of its indexes in memory; two that are used at once need two.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
@@ -376,7 +400,7 @@ def open_bench(settings: Settings, level: int | None, *, without_model: bool = F
         todays(Company.load(settings.company), utc_now().date()),
         Templates.load(settings.company.templates),
     )
-    search = open_search(settings, company, in_memory=True)
+    search = open_search(settings, company, in_memory=True, name=collection)
     decider = cache(
         lambda: open_decider(
             settings,

@@ -96,12 +96,12 @@ class Browser:
         parts = self.checkup(settings), self.backtests(settings)
         self.desk = Desk(settings, self.office.store, stages, self.office.clock, *parts)
         site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
-        self.client = TestClient(
-            site,
-            self.page.origin,
-            raise_server_exceptions=False,  # a defect is a page with 500, as for people
-            client=("127.0.0.1", 1),
-            headers={WHO: self.address},
+        self.client = self.client_of(site, self.page)
+
+    def client_of(self, site: ASGIApp, page: DeskPageSettings) -> TestClient:
+        """The browser's connection to a page; a defect is a page with 500, as for people."""
+        return TestClient(
+            site, page.origin, raise_server_exceptions=False, client=("127.0.0.1", 1), headers={WHO: self.address}
         )
 
     def get(self, path: str) -> str:

@@ -18,6 +18,8 @@ from support_agent.config.log import configure_log
 from support_agent.errors import SupportAgentError
 
 if TYPE_CHECKING:
+    from support_agent.config.settings import Settings
+    from support_agent.ops.backtest.running import Bench
     from support_agent.workflow.stages import Stages
 
 log = structlog.get_logger(__name__)
@@ -25,7 +27,8 @@ log = structlog.get_logger(__name__)
 
 def desk(config: ConfigOption = None) -> None:
     """Serve the desk's page until stopped, beside `support-agent run`. It prints the address, or a one-time link."""
-    from support_agent.app import open_desk, real_probes
+    from support_agent.app import open_bench, open_desk, real_probes
+    from support_agent.config.backtest import PROVEN_BY_MAIL
     from support_agent.desk_page.backtests import Backtests
     from support_agent.desk_page.checkup import Checkup
     from support_agent.desk_page.server import open_page, serve
@@ -35,8 +38,12 @@ def desk(config: ConfigOption = None) -> None:
     configure_log(settings.log)
     file = config_file(config).absolute()
     backtests = Backtests(settings, file, file.parent / WORK_FOLDER)
+
+    def bench(changed: Settings, collection: str) -> Bench:
+        return open_bench(changed, PROVEN_BY_MAIL, without_model=True, collection=collection)
+
     with open_desk(settings) as (store, stages):
-        desk = Desk(settings, store, stages, now, Checkup(settings, real_probes), backtests)
+        desk = Desk(settings, store, stages, now, Checkup(settings, real_probes), backtests, bench)
         page = open_page(desk, typer.echo)
         opening = Thread(target=_open_search, args=(stages,), name="opens-the-search")
         opening.start()

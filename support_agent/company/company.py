@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from stat import S_ISREG
 from typing import TypeVar
 
 from support_agent.company.accounts import Accounts, check_accounts
@@ -95,9 +96,17 @@ class Company:
 def stamp_of(settings: CompanySettings) -> tuple[tuple[str, int, int], ...]:
     """What changes when a file of the company does, without reading one: path, instant of the change in ns, bytes."""
     folders = (settings.policies, settings.templates)
-    found = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
-    stats = ((path, path.stat()) for path in (*found, *filter(Path.is_file, (settings.accounts,))))
-    return tuple((str(path), stat.st_mtime_ns, stat.st_size) for path, stat in stats)
+    found = (path for folder in folders for path in sorted(folder.rglob("*")))
+    return tuple(stamp for path in (*found, settings.accounts) if (stamp := _stamp(path)) is not None)
+
+
+def _stamp(path: Path) -> tuple[str, int, int] | None:
+    """None: no file is there, or not any more."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return (str(path), stat.st_mtime_ns, stat.st_size) if S_ISREG(stat.st_mode) else None
 
 
 def check_company(settings: CompanySettings, today: date) -> list[Finding]:

@@ -7,10 +7,12 @@ tests/journey/test_page_attacks.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
 import jinja2
+from jinja2.filters import do_forceescape
 
 from support_agent.answer.formatting import clean_lines, without_unsafe
 
@@ -29,6 +31,12 @@ def _clean(value: object) -> object:
     return without_unsafe(value) if type(value) is str else value
 
 
+def _whole(text: str) -> str:
+    """A text as markup with its line ends and tabs, for a text area or a block of code."""
+    kept = re.split(r"([\n\t])", text)
+    return do_forceescape("".join(part if part in ("\n", "\t") else without_unsafe(part) for part in kept))
+
+
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -40,4 +48,5 @@ def _environment() -> jinja2.Environment:
         finalize=_clean,
     )
     environment.filters["lines"] = clean_lines
+    environment.filters["whole"] = _whole
     return environment

@@ -13,7 +13,19 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
-from support_agent.desk_page import backtest, case, evidence, operations, quality, queue, replayed
+from support_agent.desk_page import (
+    backtest,
+    case,
+    document_edit,
+    documents,
+    drafts,
+    evidence,
+    operations,
+    quality,
+    queue,
+    replayed,
+    templates_view,
+)
 from support_agent.desk_page.people import check_people
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import Entrance, LinkEntrance, ProxyEntrance
@@ -27,6 +39,10 @@ PAGES: tuple[Page, ...] = (
     *case.PAGES,
     *evidence.PAGES,
     *replayed.PAGES,
+    *templates_view.PAGES,
+    *drafts.PAGES,
+    *document_edit.PAGES,
+    *documents.PAGES,
     *quality.PAGES,
     *backtest.PAGES,
     *operations.PAGES,

@@ -46,6 +46,7 @@ LIVE, SEEN, VERSION = "X-Live", "X-Seen", "X-Version"
 """Headers between the page's script and this module: it looks for news by itself; what it shows; what there is."""
 SECTIONS = (
     ("/", "queue", Role.READ),
+    ("/documents", "documents", Role.READ),
     ("/quality", "quality", Role.READ),
     ("/operations", "operations", Role.READ),
 )

@@ -18,6 +18,7 @@ from support_agent.config.settings import Settings
 from support_agent.desk_page.backtests import Backtests
 from support_agent.desk_page.checkup import Checkup
 from support_agent.desk_page.people import Person, Role
+from support_agent.desk_page.trials import OpenBench, Trials
 from support_agent.desk_page.wording import Wording
 from support_agent.store.store import Store
 from support_agent.workflow.stages import Stages
@@ -37,6 +38,10 @@ class Desk:
     now: Callable[[], datetime]
     checkup: Checkup | None = None
     backtests: Backtests | None = None
+    bench: OpenBench | None = None
+    """Opens today's agent for past mails; None: what would change for them is not shown."""
+    trials: Trials = field(default_factory=Trials)
+    """What the drafts of documents and templates would change, while this process lives."""
     acting: Lock = field(default_factory=Lock)
     """Held while an act compares what its person saw with what is, and is carried out."""
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import yaml
-from babel.dates import format_datetime, format_skeleton, format_timedelta
+from babel.dates import format_date, format_datetime, format_skeleton, format_timedelta
 from babel.numbers import format_decimal, format_percent
 
 from support_agent.core.locales import FALLBACK_LOCALE, language_of, locale_of
@@ -69,6 +69,10 @@ class Wording:
         return str(format_datetime(at, "short", tzinfo=ZoneInfo(self.zone), locale=locale_of(self.tag)))
 
     def day(self, day: date) -> str:
+        """A day of the calendar."""
+        return str(format_date(day, "medium", locale=locale_of(self.tag)))
+
+    def short_day(self, day: date) -> str:
         """Day and month: "Nov 20"."""
         return str(format_skeleton("MMMd", day, locale=locale_of(self.tag)))
 

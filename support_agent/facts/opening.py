@@ -31,11 +31,15 @@ SUGGESTING_S = 300.0
 """Seconds for a text that only the operator waits for."""
 
 
-def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
-    """The search over the company's topics, brought up to date; only changed texts are embedded."""
+def open_search(settings: Settings, company: Company, *, in_memory: bool, name: str = "options") -> CompanySearch:
+    """The search over the company's topics, brought up to date; only changed texts are embedded.
+
+    Args:
+        name: As `open_topic_search`.
+    """
     from support_agent.facts.topics import topics_of
 
-    search = open_topic_search(settings, in_memory=in_memory)
+    search = open_topic_search(settings, in_memory=in_memory, name=name)
     search.update(topics_of(company))
     return search
 

@@ -90,15 +90,40 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
         *check_agent(settings, path),
         *check_named(settings, ConfigFile.read(path)),
         *_servers(settings, path),
-        *check_company(settings.company, today),
-        *_documents_told_apart(settings.company),
-        *_records_asked_about(settings.company),
-        *_same_titles(settings.company.policies),
-        *_same_labels(settings.company.accounts),
+        *check_words(settings.company, today),
         *check_templates(settings.company.templates, tool_codes()),
-        *_languages(settings.company, path),
+        *check_languages(settings.company, path),
         *check_calibration(settings),
     ]
+
+
+def check_words(settings: CompanySettings, today: date) -> list[Finding]:
+    """What is wrong with the documents, the accounts and the canned questions, each alone and between them."""
+    return [
+        *check_company(settings, today),
+        *_documents_told_apart(settings),
+        *_records_asked_about(settings),
+        *_same_titles(settings.policies),
+        *_same_labels(settings.accounts),
+    ]
+
+
+def require_sound_files(settings: Settings) -> None:
+    """Refuse documents, questions and templates in which `check` finds an error; a running worker takes over no others.
+
+    What depends on the day or on the company's database does not count: an expired document, a query that fails.
+
+    Raises:
+        ConfigError: lists the errors.
+    """
+    company = settings.company
+    findings = [
+        *(finding for finding in check_words(company, date.min) if finding.path != company.accounts),
+        *check_templates(company.templates, tool_codes()),
+        *check_languages(company, None),
+    ]
+    if errors := [str(finding) for finding in findings if finding.severity is Severity.ERROR]:
+        raise ConfigError("\n".join(errors), code="company")
 
 
 def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
@@ -231,7 +256,7 @@ def _records_asked_about(settings: CompanySettings) -> Iterator[Finding]:
             yield Finding.error(path, line, what, f"{todo} of one of them")
 
 
-def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
+def check_languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
     """The company's locale has templates, and each language with templates has all translations."""
     try:
         templates = Templates.load(settings.templates)

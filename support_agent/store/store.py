@@ -26,6 +26,7 @@ from support_agent.store.retention import Retention
 from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
 from support_agent.store.used_keys import UsedKeys
+from support_agent.store.uses import Uses
 from support_agent.store.versions import Versions
 from support_agent.store.waiting import Waits
 
@@ -54,6 +55,7 @@ class Store:
     waits: Waits
     queue: Queue
     quality: Quality
+    uses: Uses
     retention: Retention
 
     @classmethod
@@ -85,6 +87,7 @@ class Store:
             waits=Waits(database),
             queue=Queue(database),
             quality=Quality(database),
+            uses=Uses(database),
             retention=Retention(database),
         )
 

@@ -105,6 +105,8 @@ class Worker:
     """Files copies of sent mails; None: no copies are filed."""
     sent_answers: SentAnswers | None = None
     """Finds how people answered from their own programs; None: nobody looks."""
+    renewed: Callable[[], Worker | None] = lambda: None
+    """The worker with the company's files of now; None: they have not changed since it was asked last."""
 
     def recover(self) -> None:
         """Resolve mails that a dead process left in `sending`; call this before the engine is launched."""
@@ -119,15 +121,16 @@ class Worker:
             ConfigError: the mailbox cannot be used, and no connection has worked since the start.
         """
         patience_s = self.settings.planner.max_s + IDLE_MARGIN_S
-        stopped_why = ""
+        worker, stopped_why = self, ""
         with Watch(self.settings.imap, self._mailbox, self.clock, self.random) as watch:
             while not stop.is_set():
+                worker = worker._latest()
                 with _transient_errors_logged():
-                    stopped_why = self._log_breaker(stopped_why)
-                    self._restart_open_mails()
-                watch.fetch(lambda mailbox: self._fetch(mailbox, stop))
+                    stopped_why = worker._log_breaker(stopped_why)
+                    worker._restart_open_mails()
+                watch.fetch(partial(worker._fetch, stop=stop))
                 with _transient_errors_logged():
-                    self._finish(stop, patience_s)
+                    worker._finish(stop, patience_s)
                 if not stop.is_set():
                     watch.wait(stop)
 
@@ -144,6 +147,13 @@ class Worker:
                 self._fetch(mailbox, stop)
         finally:
             self._finish(stop, math.inf)
+
+    def _latest(self) -> Worker:
+        """The worker for the next round: files are exchanged only while no mail is being handled."""
+        with _transient_errors_logged():
+            if self.engine.wait_until_idle(0):
+                return self.renewed() or self
+        return self
 
     def _log_breaker(self, before: str) -> str:
         """Log when automatic mail stops or goes on; return why it is stopped now, or ""."""

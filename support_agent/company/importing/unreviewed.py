@@ -107,12 +107,12 @@ def import_document(file: Path, policies: Path, given: Given) -> Imported:
         raise ConfigError(f"--url {given.url!r}: write an address that begins with https://", code="import")
     original = _original(policies, given) if given.language is not None else None
     folder = policies / given.language if given.language is not None else policies
-    number = _number(folder, given.number) if original is None or folder.is_dir() else int(original.number)
+    number = free_number(folder, given.number) if original is None or folder.is_dir() else int(original.number)
     found = read(file, _bytes(file))
     if not (sentences := sum(len(block.units) for block in parse_blocks(found.body))):
         raise _error(file, "no text in it; a scanned pdf has only pictures of text: type it, or use OCR first")
     title = found.title or None
-    path = folder / f"{number:03d}-{_name(found.title or file.stem)}.md"
+    path = folder / f"{number:03d}-{name_of(found.title or file.stem)}.md"
     known: Known = {"title": title, "url": given.url, "valid_from": given.valid_from}
     known |= {"delivery": original.head.delivery.value, "audience": original.head.audience} if original else {}
     _write(path, _unreviewed(file, number, known, found))
@@ -125,6 +125,18 @@ def import_document(file: Path, policies: Path, given: Given) -> Imported:
         missing=tuple(key for key in FrontMatter.model_fields if key in missing),
         notes=found.notes,
     )
+
+
+def original_text(name: str, raw: bytes) -> str:
+    """The plain text of a file, to be compared with what was imported; "" if it cannot be read."""
+    suffix = Path(name).suffix.lower()
+    kind = next((kind for kind in (FileKind.PDF, FileKind.DOCX) if suffix == f".{kind}"), None)
+    if kind is not None:
+        return "\n".join(" ".join(block.texts) for block in extract(kind, raw, LIMITS).blocks)
+    try:
+        return _decoded(Path(name), raw)[0]
+    except ConfigError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -304,7 +316,7 @@ def _original(policies: Path, given: Given) -> Document:
     raise ConfigError(f"there is no document {given.number} that can be sent: {todo}", code="import")
 
 
-def _number(policies: Path, wanted: int | None) -> int:
+def free_number(policies: Path, wanted: int | None = None) -> int:
     """A free number; numbers of faulty and of unreviewed files are taken, too."""
     if not policies.is_dir():
         raise ConfigError(f"{policies}: no such folder: set company.policies to the documents'", code="import")
@@ -319,7 +331,7 @@ def _number(policies: Path, wanted: int | None) -> int:
     return number
 
 
-def _name(title: str) -> str:
+def name_of(title: str) -> str:
     """The title in lower-case letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss"))
     words = re.findall(r"[a-z0-9]+", "".join(c for c in plain if not unicodedata.combining(c)))

@@ -84,4 +84,17 @@ document.addEventListener("keydown", (event) => {
 
 const first = document.querySelector("[data-row]");
 if (first && document.activeElement === document.body) first.focus({ preventScroll: true });
+async function follow() {
+  const part = document.querySelector("[data-live-from]");
+  if (!part || document.hidden) return;
+  try {
+    swap(`#${part.id}`, await page(part.dataset.liveFrom, LIVE));
+    const fresh = document.getElementById(part.id);
+    if (fresh && fresh.hasAttribute("data-live-part")) {
+      fresh.removeAttribute("data-live-part");
+      fresh.dataset.liveFrom = part.dataset.liveFrom;
+    }
+  } catch { /* the page is away: the next look will tell */ }
+}
+setInterval(follow, 2000);
 setInterval(look, 1000 * Number(document.body.dataset.live || 5));

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from pydantic import ValidationError
 
@@ -18,6 +18,31 @@ from support_agent.errors import ConfigError
 from support_agent.ops.backtest.results import PastResult
 
 PRIVATE = 0o600
+
+
+class Results(Protocol):
+    """Results of mails by their keys."""
+
+    def get(self, key: str) -> PastResult | None:
+        """What is known of a mail."""
+
+    def add(self, result: PastResult) -> None:
+        """Keep a result."""
+
+
+class Remembered:
+    """Results by key that end with the process."""
+
+    def __init__(self) -> None:
+        self._results: dict[str, PastResult] = {}
+
+    def get(self, key: str) -> PastResult | None:
+        """What is known of a mail."""
+        return self._results.get(key)
+
+    def add(self, result: PastResult) -> None:
+        """Keep a result."""
+        self._results[result.key] = result
 
 
 class Journal:

@@ -25,7 +25,7 @@ from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.errors import ConfigError
 from support_agent.mail.message import Message
 from support_agent.ops.backtest.contradictions import Numbered
-from support_agent.ops.backtest.journal import Journal
+from support_agent.ops.backtest.journal import Journal, Results
 from support_agent.ops.backtest.judging import Judge
 from support_agent.ops.backtest.pairing import Pair, own_addresses, pairs_of
 from support_agent.ops.backtest.results import ChoiceStatus, PastChoice, PastResult
@@ -176,7 +176,7 @@ def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, told
 
 
 def run(
-    pairs: Sequence[Pair], journal: Journal, bench: Bench, told: Callable[[Step], None], stopwatch: Callable[[], float]
+    pairs: Sequence[Pair], journal: Results, bench: Bench, told: Callable[[Step], None], stopwatch: Callable[[], float]
 ) -> tuple[PastResult, ...]:
     """The results of all questions, in their order. Where the model failed the next run decides again.
 

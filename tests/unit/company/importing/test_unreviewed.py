@@ -251,7 +251,7 @@ def test_a_file_that_is_there_is_never_overwritten(policies: Path, monkeypatch: 
     """Two people import at once and both find the same free number."""
     run(policies, "a.txt", TEXT)
     before = (policies / "002-gift-cards.md").read_bytes()
-    monkeypatch.setattr(unreviewed, "_number", lambda folder, wanted: 2)
+    monkeypatch.setattr(unreviewed, "free_number", lambda folder, wanted: 2)
     with pytest.raises(ConfigError, match="File exists"):
         run(policies, "b.txt", TEXT + "\nMore.\n")
     assert (policies / "002-gift-cards.md").read_bytes() == before
