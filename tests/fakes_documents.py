@@ -81,9 +81,10 @@ class Editor(Browser):
         def bench(changed: Settings, collection: str) -> Bench:
             return bench_on(self.office, changed, collection)
 
-        self.desk = Desk(
-            settings, self.office.store, lambda: stages_of(stamp_of(settings.company)), self.office.clock, bench
-        )
+        def stages() -> Stages:
+            return stages_of(stamp_of(settings.company))
+
+        self.desk = Desk(settings, self.office.store, stages, self.office.clock, bench=bench)
         site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
         self.client = self.client_of(site, self.page)
 

@@ -66,6 +66,11 @@ def forms_of(page: str) -> list[Form]:
     return reader.forms
 
 
+def form_key_in(page: str) -> str:
+    """The key of the forms of a page."""
+    return next(form.fields["form_key"] for form in forms_of(page) if "form_key" in form.fields)
+
+
 def bare_site(
     settings: Settings, entrance: Entrance, now: Callable[[], datetime], pages: Sequence[Page] = HOME
 ) -> ASGIApp:

@@ -28,7 +28,7 @@ from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOpt
 from support_agent.cli.options import config_file as _config_file
 from support_agent.cli.options import now as _now
 from support_agent.cli.options import print_data as _print
-from support_agent.cli.options import stopped_by_signal as _settings
+from support_agent.cli.options import settings_of as _settings
 from support_agent.cli.outbox import outbox_app
 from support_agent.cli.policies import policies_app
 from support_agent.config.settings import Settings

@@ -1,8 +1,8 @@
 """A case: its thread, the answer that waits with the source of every word, and what a person may do.
 
 Invariant: what is previewed is made as it will be sent: by the same tools, templates and gate. Text of a mail is shown
-as text; its HTML and files are downloaded, never shown. Checked by tests/unit/desk_page/test_case.py and
-tests/journey/test_page_acts.py.
+as text; its HTML and files are downloaded, never shown. Checked by tests/journey/test_page_acts.py and
+tests/journey/test_page_attacks.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the fact room found for a question of a case: the documents with the evidence highlighted, and the graph.
 
 Invariant: it is the page of `facts find --html`, in a frame that runs and fetches nothing. Checked by
-tests/unit/desk_page/test_evidence.py.
+tests/journey/test_page_acts.py.
 """
 
 from __future__ import annotations

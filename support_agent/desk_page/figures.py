@@ -168,7 +168,9 @@ class Figures(NamedTuple):
         for at, day in zip(reversed(self.span.dates), reversed(counted), strict=True):
             named = at.isoformat()
             cells = (self._number(count, self.link("mails", group=name, day=named)) for name, count in day.items())
-            rows.append((Cell(self.w.short_day(at)), self._number(sum(day.values()), self.link("mails", day=named)), *cells))
+            rows.append(
+                (Cell(self.w.short_day(at)), self._number(sum(day.values()), self.link("mails", day=named)), *cells)
+            )
         head = (f"quality.{self.span.unit}", "quality.mails", *(f"quality.group_{name}" for name in GROUPS))
         said = self.w(
             "quality.volume_said", n=sum(totals.values()), answered=totals["answered"], people=totals["people"]

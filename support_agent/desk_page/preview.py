@@ -24,6 +24,7 @@ from support_agent.company.documents import Document
 from support_agent.company.values import Customer
 from support_agent.config.settings import CompanySettings
 from support_agent.core.levels import CUSTOMER
+from support_agent.core.modes import document_key
 from support_agent.desk_page.case import Answer
 from support_agent.errors import PermanentError
 from support_agent.mail.message import parse
@@ -40,6 +41,7 @@ from support_agent.ops.template_samples import (
 )
 from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
 from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
+from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.decide import Decider
 
 SOMEBODY, ADDRESS = "Anna Example", "anna@customer.invalid"
@@ -67,7 +69,8 @@ def document_mail(
     sender = Sender(address=ADDRESS, level=CUSTOMER, why="made up for a preview")
     customer = Customer(id="", name=SOMEBODY, address=ADDRESS, locale=language)
     there = replace(decider, company=company, templates=templates)
-    final = there.document(parse(message.as_bytes()), sender, customer, _valid_at(document, now), number)
+    choice = PersonChoice(document_key(number))
+    final = there.chosen(parse(message.as_bytes()), sender, customer, _valid_at(document, now), choice)
     return answer_mail(final, templates, Verifier.of(company))
 
 

@@ -1,6 +1,6 @@
 """What was sent in a case, rendered again from what is stored, and compared byte by byte.
 
-Checked by tests/unit/desk_page/test_replayed.py.
+Checked by tests/journey/test_page_acts.py.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from support_agent.desk_page.sign_in import own_path
 from support_agent.store.records import OutboxStatus, OutgoingKind
 from tests.fakes_desk import Proposed, order, proposed_in, status_of
 from tests.fakes_journey import DESK, STRANGER, Office, with_autonomy, write
-from tests.fakes_page import BY_PROXY, WHO, Browser, Form, forms_of
+from tests.fakes_page import BY_PROXY, WHO, Browser, Form, form_key_in, forms_of
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import OFF_TOPIC, REFUND, opened
 
@@ -38,7 +38,8 @@ ADA, READER, NOBODY = "ada@harborfile.example", "reader@harborfile.example", "no
 PAGE = BY_PROXY.model_copy(update={"readers": (READER,), "admins": (DESK,)})
 ELEMENTS = """
 a article b body button code dd details div dl dt figcaption figure footer form h1 h2 h3 head header html iframe input
-kbd label li link main mark meta nav ol option p script section select small span strong summary textarea time title ul
+kbd label li link main mark meta nav ol optgroup option p script section select small span strong summary textarea
+time title ul
 """
 HARMLESS = frozenset(ELEMENTS.split())
 """The elements that the page's templates write."""
@@ -337,7 +338,7 @@ def another_browsers_cookie(scene: Scene, browser: Browser, form: Form) -> httpx
 
 def by_a_reader(scene: Scene, browser: Browser, form: Form) -> httpx2.Response:
     reader = scene.browser(READER)
-    key = forms_of(reader.get(scene.case))[0].fields["form_key"]
+    key = form_key_in(reader.get(scene.case))
     return post(reader, scene.case, form, form_key=key)
 
 
@@ -431,7 +432,7 @@ def test_a_reader_may_look_at_everything_and_is_offered_nothing(scene: Scene) ->
     reader = scene.browser(READER)
     page = reader.get(scene.case)
     assert [form.action for form in forms_of(page) if form.method == "post"] == ["/sign-out"]
-    key = forms_of(page)[0].fields["form_key"]
+    key = form_key_in(page)
     before = rows_of(scene.office)
     for what in ("approve", "document", "own words", "close", "spam", "give back", "claim", "assign", "reopen", "undo"):
         answer = reader.client.post(scene.case, data={"form_key": key, "do": what, "to": READER})
@@ -499,7 +500,7 @@ DOWNLOADS = (
     "{case}/frame?choose=document:abc",
     "{case}/frame?choose=document:%C2%B2",
     "{case}/frame?choose=document:" + "9" * 5_000,
-    "{case}/frame?choose=field:plan",
+    "{case}/frame?choose=question:1",
     "{case}?choose=document:" + "9" * 5_000,
     "{case}?choose=document:%C2%B2",
     "{case}?choose=..",
@@ -691,7 +692,7 @@ def test_what_changed_a_moment_ago_is_not_approved(scene: Scene, change: Callabl
     form = scene.browser().forms(scene.case)["approve"]
     office = change(scene)
     later = Browser(office, DESK, scene.page)
-    key = forms_of(later.get(scene.case))[0].fields["form_key"]
+    key = form_key_in(later.get(scene.case))
     before = deeds_of(office)
     page = later.send(form, {"form_key": key}).text
     assert "Nothing was done" in page

@@ -12,7 +12,7 @@ from support_agent.ops.publishing import MAX_BYTES
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
 from tests.fakes_documents import Editor, own_office_in, text_in
 from tests.fakes_journey import JAMES, NOON, Office, write
-from tests.fakes_page import forms_of
+from tests.fakes_page import form_key_in, forms_of
 from tests.unit.seen import REFUND
 
 EDIT = "/documents/1/edit"
@@ -160,7 +160,7 @@ def test_only_who_administers_may_edit(own_office: Office, path: str) -> None:
         assert other.client.post(path, data={**form.fields, "do": "publish", "text": "x"}).status_code == 403
         shown = other.get("/documents/1")
         assert "/edit" not in shown
-        key = forms_of(shown)[0].fields["form_key"]
+        key = form_key_in(shown)
         answer = other.client.post(path, data={**form.fields, "form_key": key, "do": "publish", "text": "x"})
         assert answer.status_code == 403
 

@@ -17,7 +17,7 @@ from support_agent.desk_page.sign_in import LinkEntrance, ProxyEntrance
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from tests.fakes_journey import Clock
-from tests.fakes_page import BY_PROXY, WHO, bare_site, forms_of
+from tests.fakes_page import BY_PROXY, WHO, bare_site, form_key_in
 
 DESK, ADA, AUDIT = "desk@harborfile.example", "ada@harborfile.example", "audit@elsewhere.example"
 PAGE = BY_PROXY.model_copy(update={"admins": (ADA,), "readers": (AUDIT,), "max_upload_bytes": 10_000})
@@ -66,7 +66,7 @@ def browser(address: str = DESK, page: DeskPageSettings = PAGE, clock: Clock | N
 
 
 def key_in(page: httpx2.Response) -> str:
-    return forms_of(page.text)[0].fields["form_key"]
+    return form_key_in(page.text)
 
 
 def post(client: TestClient, path: str = "/do", **fields: str) -> httpx2.Response:
