@@ -38,7 +38,11 @@ LOOKS = (Look("light", 1280, 860, "light"), Look("dark", 1280, 860, "dark"), Loo
 def main() -> None:
     """Write all pictures."""
     PICTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, made_desk(Path(folder)) as office, served(office) as desk:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        made_desk(Path(folder)) as office,
+        served(office, Path(folder)) as desk,
+    ):
         case = next(iter(desk.office.store.cases.found("james.okafor@example.org", 1))).id
         pages = dict(_pages(case))
         with open_browser() as browser:
@@ -50,7 +54,15 @@ def _pages(case: str) -> Iterator[tuple[str, str]]:
     """The name of each picture, and its address."""
     yield "queue", "/"
     yield "case", f"/cases/{case}"
+    yield "choice", f"/cases/{case}?choose=document:2"
     yield "replay", f"/cases/{case}/replay"
+    yield "documents", "/documents"
+    yield "document", "/documents/1"
+    yield "edit", "/documents/1/edit"
+    yield "templates", "/documents/templates"
+    yield "quality", "/quality"
+    yield "backtest", "/quality/backtest"
+    yield "operations", "/operations"
 
 
 def _photograph(browser: Browser, desk: Served, look: Look, pages: dict[str, str]) -> None:

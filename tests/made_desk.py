@@ -8,22 +8,31 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import uvicorn
 
+from support_agent.company.company import stamp_of
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
+from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.desk_page.backtests import Backtests
 from support_agent.desk_page.server import PAGES
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import LinkEntrance
 from support_agent.desk_page.site import open_site
 from support_agent.desk_page.visit import Desk
+from support_agent.ops.backtest.running import Bench
 from support_agent.store.store import Store
-from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, STRANGER, Office, make_company, open_office, write
+from support_agent.workflow.stages import Stages
+from tests.fakes_documents import bench_on, with_files
+from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, STRANGER, TODAY, Office, make_company, open_office, write
 from tests.fakes_journey import with_autonomy as in_modes
 from tests.fakes_room import found, says
+from tests.journey.backtest_program import COMMAND
 from tests.journey.test_fact_room import with_rooms
 
 STARTS_S = 20
@@ -73,16 +82,19 @@ class Served:
 
 
 @contextmanager
-def served(office: Office, page: DeskPageSettings | None = None) -> Iterator[Served]:
-    """Serve the page of an office on a free port of this machine."""
+def served(office: Office, folder: Path, page: DeskPageSettings | None = None) -> Iterator[Served]:
+    """Serve the page of an office on a free port of this machine, with all that the program gives it.
+
+    Args:
+        folder: Of the configuration and the backtests.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     settings = (page or DeskPageSettings(admins=(DESK,))).model_copy(update={"port": port})
     office = replace(office, settings=office.settings.model_copy(update={"desk_page": settings}))
-    desk = Desk(office.settings, office.store, lambda: office.stages, office.clock)
     link = LinkEntrance(settings, DESK, office.clock)
-    site = open_site(desk, Sessions(settings, office.clock), link, PAGES)
+    site = open_site(_desk(office, folder), Sessions(settings, office.clock), link, PAGES)
     server = uvicorn.Server(uvicorn.Config(site, port=port, log_config=None, lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -94,3 +106,22 @@ def served(office: Office, page: DeskPageSettings | None = None) -> Iterator[Ser
     finally:
         server.should_exit = True
         thread.join()
+
+
+def _desk(office: Office, folder: Path) -> Desk:
+    """The desk as `support-agent desk` opens it, on the office's files as they are now."""
+    workspace = folder / "workspace"
+    init(workspace, TODAY)
+    backtests = Backtests(office.settings, workspace / CONFIG_FILE, workspace / "backtest-work", COMMAND)
+
+    @lru_cache(maxsize=1)
+    def stages_of(_stamp: object) -> Stages:
+        return with_files(office).stages
+
+    def stages() -> Stages:
+        return stages_of(stamp_of(office.settings.company))
+
+    def bench(changed: Settings, collection: str) -> Bench:
+        return bench_on(office, changed, collection)
+
+    return Desk(office.settings, office.store, stages, office.clock, backtests=backtests, bench=bench)

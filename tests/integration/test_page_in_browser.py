@@ -11,11 +11,29 @@ from playwright.sync_api import Browser, Page, expect
 
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.records import OutboxStatus, OutgoingKind
+from tests.journey.test_page_backtest import archive
 from tests.made_desk import Served, made_desk, served
 from tests.servers.browser import open_browser
+from tests.unit.ops.backtest.made import OWN
 
 pytestmark = pytest.mark.servers
 WAITS_MS = 20_000
+SECTIONS = (
+    "/cases",
+    "/documents",
+    "/documents/1",
+    "/documents/1/edit",
+    "/documents/new",
+    "/documents/templates",
+    "/documents/templates/en/answer.txt.j2",
+    "/documents/templates/en/answer.txt.j2/edit",
+    "/quality",
+    "/quality/mails",
+    "/quality/backtest",
+    "/operations",
+    "/nowhere",
+)
+OLD, NEW = "within 30 days of the first payment", "within 44 days of the first payment"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +44,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Served]:
-    with made_desk(tmp_path) as office, served(office) as page:
+    with made_desk(tmp_path) as office, served(office, tmp_path) as page:
         yield page
 
 
@@ -86,7 +104,7 @@ def test_the_queue_shows_a_new_case_without_a_reload(browser: Browser, tmp_path:
     from support_agent.config.desk_page import DeskPageSettings
     from tests.fakes_journey import CUSTOMERS, write
 
-    with made_desk(tmp_path) as office, served(office, DeskPageSettings(live_s=1.0)) as desk:
+    with made_desk(tmp_path) as office, served(office, tmp_path, DeskPageSettings(live_s=1.0)) as desk:
         page = browser.new_page()
         page.set_default_timeout(WAITS_MS)
         page.goto(desk.link)
@@ -112,8 +130,39 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, desk: Served, scheme: s
     page.set_default_timeout(WAITS_MS)
     page.goto(desk.link)
     case = page.locator("[data-row]").first.get_attribute("href")
-    for path in ("/", case, f"{case}?choose=document:2", f"{case}?choose=series:payments", f"{case}/replay"):
+    paths = ("/", case, f"{case}?choose=document:2", f"{case}?choose=series:payments", f"{case}/replay", *SECTIONS)
+    for path in paths:
         page.goto(f"{desk.address}{path}")
         found = Axe().run(page)
         assert not found.response["violations"], (path, found.generate_report())
     context.close()
+
+
+def test_a_document_is_edited_tried_on_past_mails_published_and_rolled_back(page: Page, desk: Served) -> None:
+    page.goto(f"{desk.address}/documents/1/edit")
+    text = page.locator("#text").input_value()
+    assert OLD in text
+    page.fill("#text", text.replace(OLD, NEW))
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.locator("#looked")).to_contain_text(NEW)
+    expect(page.locator("#looked")).to_contain_text("would change", timeout=60_000)  # without a reload
+    page.get_by_role("button", name="Publish").click()
+    expect(page.locator(".notice").first).to_contain_text("Published")
+    expect(page.locator(".answer")).to_contain_text(NEW)
+
+    page.locator("a[href*='edit?version=']").first.click()
+    assert OLD in page.locator("#text").input_value()
+    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Publish").click()
+    expect(page.locator(".answer")).to_contain_text(OLD)
+
+
+def test_a_backtest_goes_from_the_upload_to_the_report(page: Page, desk: Served, tmp_path: Path) -> None:
+    (tmp_path / "archive.mbox").write_bytes(archive(tmp_path))
+    page.goto(f"{desk.address}/quality/backtest")
+    page.set_input_files("input[type=file]", tmp_path / "archive.mbox")
+    page.locator("input[name=own]").fill(OWN)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("main")).to_contain_text("Of 2 questions", timeout=120_000)  # its progress is live
+    report = page.frame_locator("iframe.report")
+    expect(report.locator("body")).to_contain_text("questions")
