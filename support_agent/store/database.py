@@ -18,13 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -34,6 +30,11 @@ from sqlmodel import Session
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.store.tables import Row
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+HEAD = "head"
+VERSION_TABLE = "alembic_version"
 WRITES = "support_agent_writes"
 """Execution option of the connections whose transactions write."""
 UPGRADE_LOCK = 7_103_462_911
@@ -134,31 +135,48 @@ class Database:
         """Close all connections."""
         self._engine.dispose()
 
-    def upgrade(self, revision: str = "head") -> None:
+    def upgrade(self, revision: str = HEAD) -> None:
         """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it."""
+        if revision == HEAD and self.revision() == self.head():
+            return  # the library that migrates takes longer to load than many a command takes
+        from alembic import command
+
         self._migrate(partial(command.upgrade, revision=revision))
 
     def downgrade(self, revision: str) -> None:
         """Downgrade the schema to a revision; `base` is the empty database."""
+        from alembic import command
+
         self._migrate(partial(command.downgrade, revision=revision))
 
     def revision(self) -> str | None:
         """Return the revision of the schema; None: there is none yet."""
         with mapped_errors(), self._engine.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            if not inspect(connection).has_table(VERSION_TABLE):
+                return None
+            return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
 
     def head(self) -> str | None:
-        """Return the newest revision among the migrations."""
-        return ScriptDirectory.from_config(self._config()).get_current_head()
+        """Return the newest revision among the migrations: their files begin with it, and follow each other."""
+        self._check_migrations()
+        names = (path.name for path in (self._migrations_dir / "versions").glob("[0-9]*_*.py"))
+        return max((name.partition("_")[0] for name in names), default=None)
 
-    def _config(self) -> Config:
+    def _check_migrations(self) -> None:
         if not (self._migrations_dir / "env.py").is_file():
             raise ConfigError(f"no migrations in {self._migrations_dir}: install the package again")
+
+    def _config(self) -> Config:
+        from alembic.config import Config
+
+        self._check_migrations()
         config = Config()
         config.set_main_option("script_location", str(self._migrations_dir).replace("%", "%%"))
         return config
 
     def _migrate(self, run: Callable[[Config], None]) -> None:
+        from alembic.util import CommandError
+
         config = self._config()
         with (
             _alembic,
