@@ -33,10 +33,11 @@ from support_agent.store.store import Store
 from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, Row, ToolCallRow
 from tests.fakes_desk import proposed_in
 from tests.fakes_journey import DESK, NOON, make_company, open_office
-from tests.fakes_page import Browser
+from tests.fakes_page import BY_PROXY, Browser
 
 CASES, MAILS = 20_000, 1_000_000
 TIMES = 9
+ADMIN = BY_PROXY.model_copy(update={"admins": (DESK,)})
 BATCH = 5_000
 SPAN = timedelta(days=730)
 """The time over which the made mails came in."""
@@ -99,7 +100,7 @@ def measured(store: Store, folder: Path, times: int) -> dict[str, Cost]:
     proposed = proposed_in(office)
     stages = proposed.office.stages
     backtests = partial(Backtests, config=folder / "support-agent.toml", work=folder / "work")
-    browser = Browser(proposed.office, stages=lambda: stages, backtests=backtests)
+    browser = Browser(proposed.office, page=ADMIN, stages=lambda: stages, backtests=backtests)
     costs = {page: _cost(partial(browser.get, page), times) for page in pages(proposed.answer.case_id or "")}
     office.decider.company.accounts.close()
     return costs
@@ -111,6 +112,7 @@ def pages(case_id: str) -> Iterator[str]:
         if page.method == "GET" and "{" not in page.path and page.path not in SKIPPED:
             yield page.path
             yield from MORE.get(page.path, ())
+    yield "/documents/1"
     yield f"/cases/{case_id}"
 
 
