@@ -26,7 +26,7 @@ from sqlalchemy import insert, text
 from support_agent.config.log import configure_log
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings
-from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.server import PAGES
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
