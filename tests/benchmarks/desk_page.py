@@ -32,6 +32,7 @@ from support_agent.store.records import CaseState, MailStatus, OutboxStatus, Out
 from support_agent.store.store import Store
 from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, Row, ToolCallRow
 from tests.fakes_desk import proposed_in
+from tests.fakes_documents import BY_ADMIN
 from tests.fakes_journey import DESK, NOON, make_company, open_office
 from tests.fakes_page import Browser
 
@@ -99,7 +100,7 @@ def measured(store: Store, folder: Path, times: int) -> dict[str, Cost]:
     proposed = proposed_in(office)
     stages = proposed.office.stages
     backtests = partial(Backtests, config=folder / "support-agent.toml", work=folder / "work")
-    browser = Browser(proposed.office, stages=lambda: stages, backtests=backtests)
+    browser = Browser(proposed.office, page=BY_ADMIN, stages=lambda: stages, backtests=backtests)
     costs = {page: _cost(partial(browser.get, page), times) for page in pages(proposed.answer.case_id or "")}
     office.decider.company.accounts.close()
     return costs
