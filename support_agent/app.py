@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 import structlog
 
 from support_agent.answer.templates import Templates
-from support_agent.company.company import Company, stamp_of
+from support_agent.company.company import Company, Stamp, stamp_of
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import require_mail_settings
 from support_agent.config.mail_servers import ImapSettings
@@ -309,7 +309,7 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
     loading, opening = Lock(), Lock()
 
     @lru_cache(maxsize=1)
-    def stages_of(stamp: tuple[tuple[str, int, int], ...]) -> Stages:
+    def stages_of(stamp: Stamp) -> Stages:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
 
         @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import unescape
 from pathlib import Path
 
@@ -15,11 +15,6 @@ from support_agent.company.company import Company, stamp_of
 from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
-from support_agent.desk_page.server import PAGES
-from support_agent.desk_page.sessions import Sessions
-from support_agent.desk_page.sign_in import ProxyEntrance
-from support_agent.desk_page.site import open_site
-from support_agent.desk_page.visit import Desk
 from support_agent.ops.backtest.contradictions import Numbered
 from support_agent.ops.backtest.judging import Judge
 from support_agent.ops.backtest.running import Bench, todays
@@ -71,22 +66,13 @@ class Editor(Browser):
     page: DeskPageSettings = BY_ADMIN
 
     def __post_init__(self) -> None:
-        settings = self.office.settings.model_copy(update={"desk_page": self.page})
-        self.office = replace(self.office, settings=settings)
-
         @lru_cache(maxsize=1)
         def stages_of(_stamp: object) -> Stages:
             return with_files(self.office).stages
 
-        def bench(changed: Settings, collection: str) -> Bench:
-            return bench_on(self.office, changed, collection)
-
-        def stages() -> Stages:
-            return stages_of(stamp_of(settings.company))
-
-        self.desk = Desk(settings, self.office.store, stages, self.office.clock, bench=bench)
-        site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
-        self.client = self.client_of(site, self.page)
+        self.stages = lambda: stages_of(stamp_of(self.office.settings.company))
+        self.bench = partial(bench_on, self.office)
+        super().__post_init__()
 
     def edited(self, path: str, what: str, text: str | None = None, **fields: str) -> str:
         """Send the form at this address with a text, by default the one that is there; return the page after it."""

@@ -15,19 +15,19 @@ from starlette.types import ASGIApp
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
-from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.checkup import Checkup
 from support_agent.desk_page.server import PAGES
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import Entrance, ProxyEntrance
 from support_agent.desk_page.site import open_site
+from support_agent.desk_page.trials import OpenBench
 from support_agent.desk_page.visit import Desk, Page, Shown
 from support_agent.workflow.stages import Stages
 from tests.fakes_journey import DESK, Office
 
 if TYPE_CHECKING:
     from support_agent.store.store import Store
-    from support_agent.workflow.stages import Stages
 
 WHO = "X-Forwarded-Email"
 BY_PROXY = DeskPageSettings(sign_in="proxy", proxy_addresses=("0.0.0.0/0",))
@@ -93,12 +93,13 @@ class Browser:
     stages: Callable[[], Stages] | None = None
     checkup: Callable[[Settings], Checkup | None] = lambda _: None
     backtests: Callable[[Settings], Backtests | None] = lambda _: None
+    bench: OpenBench | None = None
 
     def __post_init__(self) -> None:
         settings = self.office.settings.model_copy(update={"desk_page": self.page})
         self.office = replace(self.office, settings=settings)
         stages = self.stages or (lambda: self.office.stages)
-        parts = self.checkup(settings), self.backtests(settings)
+        parts = self.checkup(settings), self.backtests(settings), self.bench
         self.desk = Desk(settings, self.office.store, stages, self.office.clock, *parts)
         site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
         self.client = self.client_of(site, self.page)

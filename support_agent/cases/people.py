@@ -1,10 +1,11 @@
 """What people did about a customer's mail: wrote, approved or chose an answer, or answered from their own program; and
 which mails still wait for them.
 
-Invariant: whether a person has answered is decided here and nowhere else. A packet waits if it came after a person
-closed the case or gave it back, and nothing of these followed it: own words, or a whole answer to its mail that a
-person approved or chose. What the customer may not have received is no answer. Checked by
-tests/unit/cases/test_people.py, tests/unit/desk/test_coverage.py and tests/journey/test_intentions.py.
+Invariant: whether a person has answered is decided here; `store.queue` says the same as a query over many cases. A
+packet waits if no person closed the case or gave it back after it, and nothing of these followed it: own words, or a
+whole answer to its mail that a person approved or chose. What the customer may not have received is no answer. Checked
+by tests/unit/cases/test_people.py, which asks all who want to know, tests/unit/desk/test_coverage.py and
+tests/journey/test_intentions.py.
 """
 
 from __future__ import annotations
@@ -27,10 +28,7 @@ from support_agent.store.records import (
     WaitingCase,
 )
 from support_agent.store.store import Store
-from support_agent.store.waiting import History, PastAnswer, PastPacket
-
-APPROVERS = (DeliverySource.STAFF, DeliverySource.OPERATOR)
-LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
+from support_agent.store.waiting import APPROVERS, LOST, History, PastAnswer, PastPacket
 
 
 class PersonAnswer(NamedTuple):

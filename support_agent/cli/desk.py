@@ -29,7 +29,7 @@ def desk(config: ConfigOption = None) -> None:
     """Serve the desk's page until stopped, beside `support-agent run`. It prints the address, or a one-time link."""
     from support_agent.app import open_bench, open_desk, real_probes
     from support_agent.config.backtest import PROVEN_BY_MAIL
-    from support_agent.desk_page.backtests import Backtests
+    from support_agent.desk_page.backtest_process import Backtests
     from support_agent.desk_page.checkup import Checkup
     from support_agent.desk_page.server import open_page, serve
     from support_agent.desk_page.visit import Desk

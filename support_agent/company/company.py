@@ -26,6 +26,8 @@ from support_agent.errors import ConfigError
 
 QUESTIONS_FILE = "questions.toml"
 """In the folder of the documents."""
+Stamp = tuple[tuple[str, int, int], ...]
+"""Changes when a file of the company does: path, instant of the change in ns, and bytes of each."""
 _T = TypeVar("_T")
 
 
@@ -93,8 +95,8 @@ class Company:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def stamp_of(settings: CompanySettings) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a file of the company does, without reading one: path, instant of the change in ns, bytes."""
+def stamp_of(settings: CompanySettings) -> Stamp:
+    """Name the company's files as they are on the disk, without reading one."""
     folders = (settings.policies, settings.templates)
     found = (path for folder in folders for path in sorted(folder.rglob("*")))
     return tuple(stamp for path in (*found, settings.accounts) if (stamp := _stamp(path)) is not None)

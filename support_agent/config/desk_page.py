@@ -13,7 +13,6 @@ from support_agent.config.mail_servers import OptionalPath
 from support_agent.config.search import LOOPBACK
 from support_agent.core.frozen import Frozen
 
-LOOPBACK_NAMES = ("localhost",)
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _ORIGIN = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?/?", re.IGNORECASE)
 
@@ -100,9 +99,14 @@ class DeskPageSettings(Frozen):
         return self.public_url or _as_origin(f"http://{host}:{self.port}")
 
     @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the page over TLS."""
+        return self.origin.startswith("https://")
+
+    @property
     def is_loopback(self) -> bool:
         """Whether only this machine can connect."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
-            return self.host in LOOPBACK_NAMES
+            return self.host in LOOPBACK

@@ -1,12 +1,12 @@
 """The page of the backtest: past mails are uploaded and decided by a process of its own; its report is shown.
 
 Invariant: only an admin uploads, starts, stops and deletes; the report is shown in a frame that runs and fetches
-nothing. Checked by tests/unit/desk_page/test_backtests.py and tests/journey/test_page_backtest.py.
+nothing. Checked by tests/unit/desk_page/test_backtest_process.py and tests/journey/test_page_backtest.py.
 """
 
 from __future__ import annotations
 
-from support_agent.desk_page.backtests import Asked, Backtests, own_addresses
+from support_agent.desk_page.backtest_process import Asked, Backtests, own_addresses
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import SupportAgentError

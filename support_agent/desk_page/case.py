@@ -22,12 +22,23 @@ from support_agent.desk_page import acts
 from support_agent.desk_page.acts import Act
 from support_agent.desk_page.choices import Recipient, considered, groups, parts, recipient_of
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
+from support_agent.desk_page.preview import Answer, shown_answer
+from support_agent.desk_page.visit import (
+    Desk,
+    Download,
+    Framed,
+    NotFound,
+    Page,
+    Result,
+    SeeOther,
+    Shown,
+    Visit,
+    whole_number,
+)
 from support_agent.errors import SupportAgentError
 from support_agent.mail.message import attached_bytes, parse
 from support_agent.mail.text.body import Attachment
 from support_agent.ops.explain import CaseStory, MailStory, WhyMail, timeline, why
-from support_agent.ops.provenance_report import WhyLine, lines_of
 from support_agent.ops.retrieval_report import RetrievalReport
 from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
 from support_agent.outbound.staff_files import clean_name
@@ -43,7 +54,6 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
     OutgoingKind,
-    RenderedMailRecord,
 )
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.approval import Approver
@@ -64,15 +74,6 @@ DONE_WITH = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS, Command.CLOSE
 """After these the person goes on to the queue."""
 SENDING = (Command.APPROVE, Command.DOCUMENT, Command.OWN_WORDS)
 PREVIEW = "preview words"
-
-
-class Answer(NamedTuple):
-    """An answer as the customer will see it, each line with its sources."""
-
-    subject: WhyLine
-    lines: tuple[WhyLine, ...]
-    frame: str
-    """The address of its HTML."""
 
 
 class Retrieval(NamedTuple):
@@ -190,8 +191,8 @@ def download(desk: Desk, visit: Visit) -> Result:
     if place == "mail":
         return Download(raw, f"{mail_id}.eml", "message/rfc822")
     attachments, contents = parse(raw).attachments, attached_bytes(raw)
-    at = int(place) if place.isascii() and place.isdigit() and len(place) < 4 else len(contents)
-    if at >= min(len(contents), len(attachments)):
+    at = whole_number(place)
+    if at is None or at >= min(len(contents), len(attachments)):
         raise NotFound
     return Download(contents[at], clean_name(attachments[at].name) or f"file-{at + 1}")
 
@@ -295,18 +296,9 @@ def _preview(
         made = _made(desk, offer, choice)
     except SupportAgentError as error:
         return None, str(error)
-    record = RenderedMailRecord(
-        mail_id=offer.customer_mail.id,
-        kind=made.kind,
-        payload=made.payload,
-        templates_version="",
-        spans=made.spans,
-        header_inputs={},
-        created_at=desk.now(),
-    )
     queries = desk.store.versions.queries(desk.company.version)
-    subject, lines = lines_of(record, Queries.model_validate(queries) if queries is not None else None)
-    return Answer(subject, lines, f"/cases/{story.case_id}/frame?choose={choice.text}"), ""
+    frame = f"/cases/{story.case_id}/frame?choose={choice.text}"
+    return shown_answer(made, frame, desk.now(), Queries.model_validate(queries) if queries is not None else None), ""
 
 
 def _made(desk: Desk, offer: Offer, choice: PersonChoice) -> RenderedMail:

@@ -17,8 +17,8 @@ from support_agent.company.importing.unreviewed import (
     original_text,
 )
 from support_agent.core.locales import is_locale
-from support_agent.desk_page.documents import title_in
-from support_agent.desk_page.drafts import draft_in, looked_at, published_words, put_up
+from support_agent.desk_page.documents import document_number, title_in
+from support_agent.desk_page.drafts import draft_in, form_values, looked_at, published
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import MAX_QUESTION
 from support_agent.desk_page.trials import Original
@@ -90,24 +90,21 @@ def add(desk: Desk, visit: Visit) -> Result:
     """Import a file, or look at the form of a new document, or publish it."""
     if visit.form.get("do") == "import":
         return _imported(desk, visit)
-    return _done(desk, visit, _number(visit.form.get("number", "")), None, is_new=True)
+    return _done(desk, visit, document_number(visit.form.get("number", "")), None, is_new=True)
 
 
 def _done(desk: Desk, visit: Visit, number: int, language: str | None, *, is_new: bool = False) -> Result:
     company = desk.settings.company
     place = document_place(company, number, language, title_in(visit.form.get("text", "").encode("utf-8", "replace")))
-    draft, now = draft_in(visit, place), present(company, place)
+    draft, problem = draft_in(visit, place), ""
     if visit.form.get("do") == "publish":
-        problem = ""
-        try:
-            if not put_up(desk, visit, draft):
-                to = f"/documents/{number}" + (f"?language={language}" if language is not None else "")
-                return SeeOther(to, *published_words(desk, visit))
-        except PermanentError as error:
-            problem = visit.wording("draft.edited" if error.code == "edited" else "draft.refused", why=str(error))
-        now = present(company, place)
-        return _form(desk, visit, draft, now, number, language, is_new=is_new, is_looked_at=True, problem=problem)
-    return _form(desk, visit, draft, now, number, language, is_new=is_new, is_looked_at=True)
+        to = f"/documents/{number}" + (f"?language={language}" if language is not None else "")
+        done = published(desk, visit, draft, to)
+        if not isinstance(done, str):
+            return done
+        problem = done
+    now = present(company, place)
+    return _form(desk, visit, draft, now, number, language, is_new=is_new, is_looked_at=True, problem=problem)
 
 
 def _form(
@@ -123,9 +120,7 @@ def _form(
     problem: str = "",
     imported: Imported | None = None,
 ) -> Result:
-    """The form; its base is the file as it is now, and the difference that is shown is the one to that file."""
-    if not problem and is_looked_at and draft.base != now.digest:
-        problem = visit.wording("draft.edited", why=draft.place.name)
+    """The form, with the original beside it if the draft was imported."""
     looked = None
     if is_looked_at:
         locale = language or desk.settings.company.locale
@@ -133,15 +128,10 @@ def _form(
     name = visit.form.get("original", "") if imported is None else _kept(desk, visit.files[0])
     kept = desk.trials.original(name)
     values = {
-        "draft": draft,
-        "text": draft.text.replace("\r\n", "\n"),
-        "base": now.digest,
+        **form_values(desk, visit, draft, now, looked, problem),
         "number": number,
         "language": language,
         "is_new": is_new,
-        "looked": looked,
-        "problem": problem,
-        "trial": desk.trials.of(draft.digest) if looked is not None else None,
         "question": visit.form.get("question", "")[:MAX_QUESTION],
         "notes": imported.notes if imported is not None else (),
         "original": kept,
@@ -179,19 +169,13 @@ def _imported(desk: Desk, visit: Visit) -> Result:
 
 def _asked(desk: Desk, visit: Visit) -> tuple[int, str | None]:
     """The document that an address names, which exists in the company's own language, and the language."""
-    company, number = desk.settings.company, _number(visit.path["number"])
+    company, number = desk.settings.company, document_number(visit.path["number"])
     language = visit.query.get("language") or visit.form.get("language") or None
     if (number, None) not in document_files(company):
         raise NotFound
     if language is not None and not is_locale(language):
         raise PermanentError(visit.wording("draft.no_language", language=language), code="no_language")
     return number, language
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text)):
-        raise NotFound
-    return int(text)
 
 
 PAGES = (

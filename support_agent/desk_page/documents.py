@@ -25,10 +25,9 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import language_of
 from support_agent.core.modes import document_key
 from support_agent.core.proportions import lower_bound
-from support_agent.desk_page.case import Answer
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import MAX_QUESTION, document_mail, shown_answer
-from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit
+from support_agent.desk_page.preview import MAX_QUESTION, Answer, document_mail, shown_answer
+from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit, whole_number
 from support_agent.errors import SupportAgentError
 from support_agent.ops.check import check_words
 from support_agent.ops.publishing import document_files, document_place, present
@@ -116,7 +115,7 @@ def index(desk: Desk, visit: Visit) -> Result:
 
 def show(desk: Desk, visit: Visit) -> Result:
     """One document, in one of its languages."""
-    number, language = _number(visit), visit.query.get("language") or None
+    number, language = document_number(visit.path["number"]), visit.query.get("language") or None
     company = desk.settings.company
     files = document_files(company)
     if (number, language) not in files:
@@ -147,7 +146,7 @@ def show(desk: Desk, visit: Visit) -> Result:
 
 def frame(desk: Desk, visit: Visit) -> Result:
     """The HTML of a document's preview."""
-    number, language = _number(visit), visit.query.get("language") or None
+    number, language = document_number(visit.path["number"]), visit.query.get("language") or None
     try:
         return Framed(_mail(desk, number, language, visit.query.get("question", "")).html)
     except SupportAgentError:
@@ -172,11 +171,15 @@ def _mail(desk: Desk, number: int, language: str | None, question: str) -> Rende
     return document_mail(stages.decider(), company, templates, number, language or locale, asking, desk.now())
 
 
-def _number(visit: Visit) -> int:
-    text = visit.path["number"]
-    if len(text) > 5:
+def document_number(text: str) -> int:
+    """The number of a document in an address or a form.
+
+    Raises:
+        NotFound: no document can have it.
+    """
+    if not (number := whole_number(text)):
         raise NotFound
-    return int(text)
+    return number
 
 
 # The list

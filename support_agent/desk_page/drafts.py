@@ -17,12 +17,11 @@ import structlog
 from support_agent.answer.templates import Templates
 from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
-from support_agent.desk_page.case import Answer
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import MAX_QUESTION, draft_mail, sample_mails, shown_answer
+from support_agent.desk_page.preview import MAX_QUESTION, Answer, draft_mail, sample_mails, shown_answer
 from support_agent.desk_page.trials import Original
-from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, Shown, Visit
-from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.ops.publishing import (
     MAX_BYTES,
     Draft,
@@ -72,11 +71,7 @@ class Looked:
 
 
 def draft_in(visit: Visit, place: Place) -> Draft:
-    """The draft of a form.
-
-    Raises:
-        PermanentError: it is too large.
-    """
+    """The draft of a form."""
     return Draft(place=place, text=visit.form.get("text", ""), base=visit.form.get("base", ""))
 
 
@@ -110,7 +105,40 @@ def looked_at(desk: Desk, visit: Visit, draft: Draft, now: Present, number: int 
     )
 
 
-def put_up(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...]:
+def form_values(
+    desk: Desk, visit: Visit, draft: Draft, now: Present, looked: Looked | None, problem: str
+) -> dict[str, object]:
+    """What the form of a draft shows; its base is the file as it is now, to which the difference is shown.
+
+    Args:
+        looked: None: the form is opened, nobody has looked at the draft yet.
+        problem: Why it was not published, or "".
+    """
+    if not problem and looked is not None and draft.base != now.digest:
+        problem = visit.wording("draft.edited", why=draft.place.name)
+    return {
+        "draft": draft,
+        "text": draft.text.replace("\r\n", "\n"),
+        "base": now.digest,
+        "looked": looked,
+        "problem": problem,
+        "trial": desk.trials.of(draft.digest) if looked is not None else None,
+    }
+
+
+def published(desk: Desk, visit: Visit, draft: Draft, to: str) -> SeeOther | str:
+    """Publish a draft and go on at its page; else why it was not published, "" for errors, which the form shows."""
+    try:
+        if _write_checked(desk, visit, draft):
+            return ""
+    except PermanentError as error:
+        return visit.wording("draft.edited" if error.code == "edited" else "draft.refused", why=str(error))
+    if errors := not_taken_over(desk.settings):
+        return SeeOther(to, visit.wording("draft.published_not_used", why=str(errors[0])), is_error=True)
+    return SeeOther(to, visit.wording("draft.published"))
+
+
+def _write_checked(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...]:
     """Publish a draft; return the errors that hinder it, () if it is published.
 
     Raises:
@@ -133,13 +161,6 @@ def put_up(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...]:
     return ()
 
 
-def published_words(desk: Desk, visit: Visit) -> tuple[str, bool]:
-    """What the page says after a draft was published, and whether that is bad news."""
-    if errors := not_taken_over(desk.settings):
-        return visit.wording("draft.published_not_used", why=str(errors[0])), True
-    return visit.wording("draft.published"), False
-
-
 def changes_between(before: str, after: str) -> tuple[Change, ...]:
     """The difference of two texts, with a few lines around each change."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
@@ -154,7 +175,7 @@ def _keep(desk: Desk, place: Place, file: Present) -> None:
         return
     versions = desk.store.versions
     if place.kind is Kind.DOCUMENT:
-        versions.save_document(number_in(place), file.raw)
+        versions.save_document(_number_in(place), file.raw)
         return
     try:
         templates = Templates.load(desk.settings.company.templates)
@@ -163,7 +184,7 @@ def _keep(desk: Desk, place: Place, file: Present) -> None:
     versions.save_templates(templates.version, templates.as_files())
 
 
-def number_in(place: Place) -> int:
+def _number_in(place: Place) -> int:
     """The number of a document's file."""
     return int(place.name.rpartition("/")[2].partition("-")[0])
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from support_agent.cases.decision import Decision
 from support_agent.core.levels import CUSTOMER
-from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Visit
+from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Visit, whole_number
 from support_agent.facts.graph.near_finding import near_finding
 from support_agent.ops.facts_page import facts_page
 from support_agent.ops.retrieval_report import searchable
@@ -19,7 +19,7 @@ from support_agent.store.records import MailId
 
 def evidence(desk: Desk, visit: Visit) -> Result:
     """The evidence for one question of a mail."""
-    mail_id, number = MailId(visit.path["mail"]), visit.path["question"]
+    mail_id = MailId(visit.path["mail"])
     mail, plan = desk.store.mails.get(mail_id), desk.store.plans.get(mail_id)
     if mail is None or plan is None or mail.case_id != visit.path["case"]:
         raise NotFound
@@ -27,7 +27,7 @@ def evidence(desk: Desk, visit: Visit) -> Result:
         decision = Decision.model_validate(plan.trace)
     except ValidationError:
         raise NotFound from None
-    at = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else 0
+    at = whole_number(visit.path["question"]) or 0
     found = decision.findings.get(at)
     if found is None or at > len(decision.plan.questions):
         raise NotFound

@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from support_agent.desk_page import pictures
 from support_agent.desk_page.pictures import Column, Dot, Part, Row, Words
+from support_agent.desk_page.visit import NONE
 from support_agent.desk_page.wording import Wording
 from support_agent.ops.evals.measures import bounds
 from support_agent.planner.plan_run import TOPIC_KINDS
@@ -53,8 +54,6 @@ MACHINE_S = (10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0)
 PERSON_S = (900.0, 3_600.0, 14_400.0, 28_800.0, 86_400.0, 172_800.0, 604_800.0)
 PLANNING_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Where one bin of seconds ends and the next begins."""
-NONE = "-"
-"""Stands for "no reason" in an address, where an empty value would be left out."""
 
 
 class Cell(NamedTuple):

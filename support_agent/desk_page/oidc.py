@@ -69,16 +69,12 @@ class OidcEntrance:
     @property
     def cookie(self) -> str:
         """The name of the cookie of a sign-in; the prefix keeps other hosts from setting it."""
-        return "__Host-desk-sign-in" if self._is_secure else "desk-sign-in"
+        return "__Host-desk-sign-in" if self.settings.is_https else "desk-sign-in"
 
     @property
     def redirect_uri(self) -> str:
         """Where the provider sends the browser back to."""
         return f"{self.settings.origin}/sign-in/{WAY}"
-
-    @property
-    def _is_secure(self) -> bool:
-        return self.settings.origin.startswith("https://")
 
     def begin(self, request: Request, to: str) -> Response | str:
         """Send the browser to the provider."""
@@ -99,7 +95,7 @@ class OidcEntrance:
         response = RedirectResponse(f"{where}{'&' if '?' in where else '?'}{urlencode(query)}", 303)
         age = int(SIGN_IN_TIME.total_seconds())
         response.set_cookie(
-            self.cookie, ticket, max_age=age, path="/", secure=self._is_secure, httponly=True, samesite="lax"
+            self.cookie, ticket, max_age=age, path="/", secure=self.settings.is_https, httponly=True, samesite="lax"
         )
         return response
 

@@ -23,7 +23,7 @@ from support_agent.desk_page.visit import Desk, NotFound, Page, Result, SeeOther
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.embedders import needed_models
 from support_agent.models.pinned import LANGUAGE_MODEL
-from support_agent.ops.store_health import ENDS
+from support_agent.ops.store_health import ENDS, TOO_MANY_TODO
 from support_agent.outbound.delivery_status import Choice, Entry, choices_for, entries
 from support_agent.planner.calibration import read_calibration
 from support_agent.store.database import Database
@@ -138,12 +138,12 @@ def _chosen(desk: Desk, visit: Visit, choice: Choice) -> Result:
 
 def _limits(desk: Desk) -> tuple[Limit, ...]:
     """What limits hold back now, and mails of the last day that ended by a limit or a rule."""
-    stages, now, w = desk.stages(), desk.now(), "agent.max_mails_per_hour"
+    stages, now = desk.stages(), desk.now()
     found = []
     deciding, sending = stages.rates.breaker(now), stages.rates.sending_breaker(now)
     unknown = "" if deciding or sending else stages.rates.breaker(now, 0)
     for why in dict.fromkeys(filter(None, (deciding, sending, unknown))):
-        found.append(Limit(why, f"see who writes so much; a higher {w} allows more"))
+        found.append(Limit(why, TOO_MANY_TODO))
     for end in ENDS:
         if number := desk.store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
             found.append(Limit(f"{mails(number)} {end.what}", end.todo))

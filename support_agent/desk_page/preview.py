@@ -1,6 +1,6 @@
-"""Answers that nobody is sent: a document as a customer would get it, and a template with made-up items.
+"""Answers as the page shows them, and those that nobody is sent: documents and templates, for a made-up customer.
 
-Invariant: they are made by the tools, templates and gate of every answer; only the customer is made up. Checked by
+Invariant: they are made by the tools, templates and gate of every answer. Checked by
 tests/unit/desk_page/test_documents.py and test_templates_view.py.
 """
 
@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from email.message import EmailMessage
+from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.mail_parts import MadeFrom
@@ -19,17 +20,17 @@ from support_agent.answer.render import render
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
+from support_agent.company.accounts import Queries
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.company.values import Customer
 from support_agent.config.settings import CompanySettings
 from support_agent.core.levels import CUSTOMER
 from support_agent.core.modes import document_key
-from support_agent.desk_page.case import Answer
 from support_agent.errors import PermanentError
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.ops.provenance_report import lines_of
+from support_agent.ops.provenance_report import WhyLine, lines_of
 from support_agent.ops.template_samples import (
     around,
     sample_acknowledgements,
@@ -49,6 +50,15 @@ SOMEBODY, ADDRESS = "Anna Example", "anna@customer.invalid"
 MAX_QUESTION = 500
 """Most characters of the question that a preview answers."""
 MOST_SAMPLES = 6
+
+
+class Answer(NamedTuple):
+    """An answer as the customer will see it, each line with its sources."""
+
+    subject: WhyLine
+    lines: tuple[WhyLine, ...]
+    frame: str
+    """The address of its HTML, "" where it has none."""
 
 
 def document_mail(
@@ -140,11 +150,12 @@ def _samples(name: str) -> Iterator[MadeFrom]:
             yield from sample_answers(locale)
 
 
-def shown_answer(mail: RenderedMail, frame: str, now: datetime) -> Answer:
+def shown_answer(mail: RenderedMail, frame: str, now: datetime, queries: Queries | None = None) -> Answer:
     """A mail as the page shows it, each part of a line with its source.
 
     Args:
         frame: The address of its HTML.
+        queries: Those that read the values of the customer's account; None: the customer is made up.
     """
     record = RenderedMailRecord(
         mail_id=MailId(""),
@@ -155,5 +166,5 @@ def shown_answer(mail: RenderedMail, frame: str, now: datetime) -> Answer:
         header_inputs={},
         created_at=now,
     )
-    subject, lines = lines_of(record, None)
+    subject, lines = lines_of(record, queries)
     return Answer(subject, lines, frame)

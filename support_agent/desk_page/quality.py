@@ -7,7 +7,6 @@ tests/unit/desk_page/test_quality.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from support_agent.desk_page.export import csv_file
@@ -15,13 +14,12 @@ from support_agent.desk_page.figures import (
     DAYS,
     GROUPS,
     MOST_LABELS,
-    NONE,
     Figures,
     in_bin,
     span_of,
     waits_of,
 )
-from support_agent.desk_page.visit import Desk, NotFound, Page, Result, Shown, Visit
+from support_agent.desk_page.visit import NONE, Desk, NotFound, Page, Result, Shown, Visit, end_of, whole_number
 from support_agent.ops.autonomy_report import titles_of
 from support_agent.planner.plan_run import TOPIC_KINDS
 from support_agent.store.quality import ListedMail, MailFilter, Place
@@ -35,7 +33,7 @@ USUAL_DAYS = 28
 ALL = tuple(MailStatus)
 
 
-class Part(NamedTuple):
+class ListPart(NamedTuple):
     """A part of a list of mails, and the query's value for the next part, "" at its end."""
 
     mails: tuple[ListedMail, ...]
@@ -101,13 +99,9 @@ def mails_file(desk: Desk, visit: Visit) -> Result:
 def _figures(desk: Desk, visit: Visit) -> Figures:
     days = next((one for one in DAYS if str(one) == visit.query.get("days")), USUAL_DAYS)
     span = span_of(days, desk.now(), visit.wording.zone)
-    templates, wording = desk.stages().queue.templates, visit.wording
 
     def reason(code: str) -> str:
-        if code == NONE:
-            return wording("quality.no_reason")
-        word = templates.word("reason", code, wording.tag)
-        return word.text if word is not None else wording.of("reason", code)
+        return visit.wording.of("reason", "none" if code == NONE else code)
 
     return Figures(desk.store, span, visit.wording, titles_of(desk.company), reason)
 
@@ -120,7 +114,7 @@ def _why(figures: Figures, mail: ListedMail) -> str:
 # Lists
 
 
-def _part(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
+def _part(desk: Desk, visit: Visit, figures: Figures, limit: int) -> ListPart:
     """The part of the list that the address names.
 
     Raises:
@@ -133,7 +127,7 @@ def _part(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
     return make(desk, visit, figures, limit)
 
 
-def _by_end(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
+def _by_end(desk: Desk, visit: Visit, figures: Figures, limit: int) -> ListPart:
     query = visit.query
     reason = query.get("reason")
     wanted = MailFilter(
@@ -141,16 +135,15 @@ def _by_end(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
         statuses=GROUPS.get(query.get("group", ""), ALL),
         reason="" if reason == NONE else reason,
     )
-    return _cut(desk.store.quality.mails(wanted, limit + 1, _place(query.get("after", ""))), limit)
+    return _cut(desk.store.quality.mails(wanted, limit + 1, _after(visit)), limit)
 
 
-def _by_planning(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
+def _by_planning(desk: Desk, visit: Visit, figures: Figures, limit: int) -> ListPart:
     low, high = _number(visit, "low"), _number(visit, "high")
-    after = _place(visit.query.get("after", ""))
-    return _cut(desk.store.quality.planned(figures.span.whole, low, high, limit + 1, after), limit)
+    return _cut(desk.store.quality.planned(figures.span.whole, low, high, limit + 1, _after(visit)), limit)
 
 
-def _by_label(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
+def _by_label(desk: Desk, visit: Visit, figures: Figures, limit: int) -> ListPart:
     topic, right = visit.query.get("topic"), visit.query.get("right")
     low, high = _number(visit, "low"), _number(visit, "high")
     labels = desk.store.quality.judged(figures.span.whole, tuple(TOPIC_KINDS), MOST_LABELS)
@@ -164,8 +157,8 @@ def _by_label(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
     return _chosen(desk, visit, found, limit)
 
 
-def _by_wait(code: str) -> Callable[[Desk, Visit, Figures, int], Part]:
-    def part(desk: Desk, visit: Visit, figures: Figures, limit: int) -> Part:
+def _by_wait(code: str) -> Callable[[Desk, Visit, Figures, int], ListPart]:
+    def part(desk: Desk, visit: Visit, figures: Figures, limit: int) -> ListPart:
         low, high, is_open = _number(visit, "low"), _number(visit, "high"), visit.query.get("open") == "1"
         found = [
             one.mail_id
@@ -178,7 +171,7 @@ def _by_wait(code: str) -> Callable[[Desk, Visit, Figures, int], Part]:
     return part
 
 
-LISTS: dict[str, Callable[[Desk, Visit, Figures, int], Part]] = {
+LISTS: dict[str, Callable[[Desk, Visit, Figures, int], ListPart]] = {
     "mails": _by_end,
     "judged": _by_label,
     "planning": _by_planning,
@@ -221,28 +214,22 @@ def _bounds(visit: Visit, low: float | None, high: float | None) -> str:
     return w("quality.between", low=written(low), high=written(high))
 
 
-def _chosen(desk: Desk, visit: Visit, mail_ids: Sequence[MailId], limit: int) -> Part:
+def _chosen(desk: Desk, visit: Visit, mail_ids: Sequence[MailId], limit: int) -> ListPart:
     """A part of a list that is known by its ids; its place is a number."""
-    text = visit.query.get("after", "")
-    start = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    start = whole_number(visit.query.get("after", "")) or 0
     shown = mail_ids[start : start + limit]
     is_last = start + limit >= len(mail_ids)
-    return Part(desk.store.quality.named(shown), "" if is_last else str(start + limit))
+    return ListPart(desk.store.quality.named(shown), "" if is_last else str(start + limit))
 
 
-def _cut(found: Sequence[ListedMail], limit: int) -> Part:
+def _cut(found: Sequence[ListedMail], limit: int) -> ListPart:
     shown = tuple(found[:limit])
     is_last = len(found) <= limit
-    return Part(shown, "" if is_last else f"{shown[-1].at.isoformat()} {shown[-1].mail_id}")
+    return ListPart(shown, "" if is_last else end_of(shown[-1].at, shown[-1].mail_id))
 
 
-def _place(text: str) -> Place | None:
-    at, _, mail_id = text.partition(" ")
-    try:
-        instant = datetime.fromisoformat(at)
-    except ValueError:
-        return None
-    return (instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)), MailId(mail_id)
+def _after(visit: Visit) -> Place | None:
+    return (visit.after[0], MailId(visit.after[1])) if visit.after else None
 
 
 def _number(visit: Visit, name: str) -> float | None:

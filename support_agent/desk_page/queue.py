@@ -5,19 +5,16 @@ Checked by tests/unit/desk_page/test_queue.py.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from support_agent.cases.pause import read_pause
 from support_agent.core.levels import Level
-from support_agent.desk_page.visit import Desk, Page, Result, SeeOther, Shown, Visit
-from support_agent.store.queue import NOBODY, Facet, Facets, QueuedCase, QueueFilter
+from support_agent.desk_page.visit import NONE, Desk, Page, Result, SeeOther, Shown, Visit, end_of
+from support_agent.store.queue import NOBODY, Facet, Facets, QueueFilter
 from support_agent.store.records import CaseId
 
 SHOWN = 50
 """Cases of one page."""
-NONE = "-"
-"""Stands for "nobody" or "none" in an address, where an empty value would be left out."""
 MOST_SOUGHT = 320
 """Characters of an address that is looked for."""
 FILTERS = ("assignee", "desk", "reason", "level", "language")
@@ -33,13 +30,13 @@ class Filter(NamedTuple):
 
 def queue(desk: Desk, visit: Visit) -> Result:
     """The page of the queue."""
-    after = _place(visit.query.get("after", ""))
+    after = (visit.after[0], CaseId(visit.after[1])) if visit.after else None
     found = desk.store.queue.cases(_filter(visit), SHOWN + 1, after)
     facets = desk.store.queue.facets()
     paused = read_pause(desk.settings.agent)
     values = {
         "cases": found[:SHOWN],
-        "after": _written(found[SHOWN - 1]) if len(found) > SHOWN else "",
+        "after": end_of(found[SHOWN - 1].since, found[SHOWN - 1].case_id) if len(found) > SHOWN else "",
         "total": facets.total,
         "filters": _filters(facets, visit),
         "paused": str(paused) if paused else "",
@@ -65,18 +62,6 @@ def _filters(facets: Facets, visit: Visit) -> tuple[Filter, ...]:
         for name, found in zip(FILTERS, values, strict=True)
         if (chosen := visit.query.get(name, "")) or len(found) > 1  # one value filters nothing
     )
-
-
-def _written(case: QueuedCase) -> str:
-    return f"{case.since.timestamp():.6f} {case.case_id}"
-
-
-def _place(text: str) -> tuple[datetime, CaseId] | None:
-    seconds, _, case_id = text.partition(" ")
-    try:
-        return datetime.fromtimestamp(float(seconds), UTC), CaseId(case_id)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def find(desk: Desk, visit: Visit) -> Result:

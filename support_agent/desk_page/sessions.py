@@ -61,7 +61,7 @@ class Sessions:
             if len(self._open) >= self.settings.max_sessions:
                 self._drop_idlest(address)
             made = Session(address, secrets.token_urlsafe(TOKEN_BYTES), now, now)
-            self._open[_digest(token)] = made
+            self._open[digest_of(token)] = made
         return token
 
     def of(self, token: str, *, is_active: bool = True) -> Session | None:
@@ -70,7 +70,7 @@ class Sessions:
         Args:
             is_active: A person did something; False: an open page looked for news by itself.
         """
-        key, now = _digest(token), self.now()
+        key, now = digest_of(token), self.now()
         with self._lock:
             self._drop_old(now)
             found = self._open.get(key)
@@ -87,7 +87,7 @@ class Sessions:
         return self._change(token, None)
 
     def _change(self, token: str, notice: Notice | None) -> Notice | None:
-        key = _digest(token)
+        key = digest_of(token)
         with self._lock:
             found = self._open.get(key)
             if found is None:
@@ -98,7 +98,7 @@ class Sessions:
     def close(self, token: str) -> None:
         """End a session."""
         with self._lock:
-            self._open.pop(_digest(token), None)
+            self._open.pop(digest_of(token), None)
 
     def _drop_idlest(self, address: str) -> None:
         """Make room: for a person with many sessions among these, else among all."""
@@ -117,5 +117,6 @@ class Sessions:
             del self._open[key]
 
 
-def _digest(token: str) -> bytes:
+def digest_of(token: str) -> bytes:
+    """The digest under which a secret that a browser has is kept, in the place of the secret."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

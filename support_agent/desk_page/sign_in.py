@@ -6,7 +6,6 @@ people go on only to a path of the page itself. Checked by tests/unit/desk_page/
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -22,6 +21,7 @@ from starlette.responses import Response
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.core.levels import lower_address
+from support_agent.desk_page.sessions import digest_of
 
 START = "/"
 OWN_PATH = re.compile(r"/(?![/\\])[A-Za-z0-9/_.~:@!$&'()*+,;=?%-]{0,500}")
@@ -70,7 +70,7 @@ class LinkEntrance:
         """A new link; it works once."""
         key = secrets.token_urlsafe(KEY_BYTES)
         with self._lock:
-            self._keys[_digest(key)] = self.now() + timedelta(minutes=self.settings.link_min)
+            self._keys[digest_of(key)] = self.now() + timedelta(minutes=self.settings.link_min)
         return f"{self.settings.origin}/sign-in/link?key={key}"
 
     def begin(self, request: Request, to: str) -> Response | str:
@@ -81,7 +81,7 @@ class LinkEntrance:
         """The operator, if the key is one of ours, unused and in time."""
         if request.path_params.get("way") != "link" or not _is_from(request, ("127.0.0.0/8", "::1/128")):
             return None
-        given, now = _digest(request.query_params.get("key", "")), self.now()
+        given, now = digest_of(request.query_params.get("key", "")), self.now()
         with self._lock:
             until = next((self._keys.pop(key) for key in list(self._keys) if hmac.compare_digest(key, given)), None)
         return Came(self.address) if until is not None and now <= until else None
@@ -128,7 +128,3 @@ def _is_from(request: Request, networks: tuple[str, ...]) -> bool:
         return False
     peer = getattr(peer, "ipv4_mapped", None) or peer  # as a socket for both families has it
     return any(peer in ip_network(network) for network in networks)
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

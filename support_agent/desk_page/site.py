@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.desk_page.markup import rendered
-from support_agent.desk_page.people import Person, Role, person_of
+from support_agent.desk_page.people import Person, person_of
 from support_agent.desk_page.sessions import Session, Sessions
 from support_agent.desk_page.sign_in import Entrance, own_path
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Upload, Visit
@@ -44,13 +44,8 @@ SHOWN_CHARACTERS = 100
 """Longest part of what somebody sent that is logged."""
 LIVE, SEEN, VERSION = "X-Live", "X-Seen", "X-Version"
 """Headers between the page's script and this module: it looks for news by itself; what it shows; what there is."""
-SECTIONS = (
-    ("/", "queue", Role.READ),
-    ("/documents", "documents", Role.READ),
-    ("/quality", "quality", Role.READ),
-    ("/operations", "operations", Role.READ),
-)
-"""The links at the top: address, the code of the word, and the role that it needs."""
+SECTIONS = (("/", "queue"), ("/documents", "documents"), ("/quality", "quality"), ("/operations", "operations"))
+"""The links at the top: the address and the code of the word."""
 NOT_FOUND_CODES = ("no_case", "no_outbox", "no_mail")
 STATUSES = (400, 401, 403, 404, 405, 409, 413, 500, 503)
 """Those that have words of their own."""
@@ -106,7 +101,7 @@ class _Site:
     @property
     def is_secure(self) -> bool:
         """Whether browsers reach the page over TLS."""
-        return self.desk.settings.desk_page.origin.startswith("https://")
+        return self.desk.settings.desk_page.is_https
 
     def endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         """What answers requests for a page."""
@@ -210,7 +205,7 @@ class _Site:
                 version = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
                 if is_live and request.headers.get(SEEN) == version:
                     return Response(status_code=204)
-                return Response(body, result.status, {VERSION: version}, "text/html")
+                return Response(body, 200, {VERSION: version}, "text/html")
 
     def _common(self, request: Request, wording: Wording) -> dict[str, object]:
         page = self.desk.settings.desk_page

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from support_agent.answer.templates import Templates
 from support_agent.core.locales import language_of
-from support_agent.desk_page.case import Answer
-from support_agent.desk_page.drafts import draft_in, looked_at, published_words, put_up
+from support_agent.desk_page.drafts import draft_in, form_values, looked_at, published
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import sample_mails, shown_answer
-from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
-from support_agent.errors import PermanentError, SupportAgentError
+from support_agent.desk_page.preview import Answer, sample_mails, shown_answer
+from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit, whole_number
+from support_agent.errors import SupportAgentError
 from support_agent.ops.publishing import Draft, Place, Present, present, template_files, template_place
 from support_agent.ops.template_tests import TemplateCase, load_cases, run_case
 
@@ -59,14 +58,14 @@ def show(desk: Desk, visit: Visit) -> Result:
 
 def frame(desk: Desk, visit: Visit) -> Result:
     """The HTML of one of the samples."""
-    place, at = _place(desk, visit), visit.query.get("sample", "")
+    place, at = _place(desk, visit), whole_number(visit.query.get("sample", ""))
     try:
         mails = list(sample_mails(place.name, Templates.load(desk.settings.company.templates)))
     except SupportAgentError:
         raise NotFound from None
-    if not (at.isascii() and at.isdigit() and len(at) < 3 and int(at) < len(mails)):
+    if at is None or at >= len(mails):
         raise NotFound
-    return Framed(mails[int(at)].html)
+    return Framed(mails[at].html)
 
 
 def edit(desk: Desk, visit: Visit) -> Result:
@@ -86,11 +85,10 @@ def change(desk: Desk, visit: Visit) -> Result:
     place = _place(desk, visit)
     draft, problem = draft_in(visit, place), ""
     if visit.form.get("do") == "publish":
-        try:
-            if not put_up(desk, visit, draft):
-                return SeeOther(f"/documents/templates/{place.name}", *published_words(desk, visit))
-        except PermanentError as error:
-            problem = visit.wording("draft.edited" if error.code == "edited" else "draft.refused", why=str(error))
+        done = published(desk, visit, draft, f"/documents/templates/{place.name}")
+        if not isinstance(done, str):
+            return done
+        problem = done
     now = present(desk.settings.company, place)
     return _form(desk, visit, draft, now, is_looked_at=True, problem=problem)
 
@@ -98,19 +96,9 @@ def change(desk: Desk, visit: Visit) -> Result:
 def _form(
     desk: Desk, visit: Visit, draft: Draft, now: Present, *, is_looked_at: bool = False, problem: str = ""
 ) -> Result:
-    if not problem and is_looked_at and draft.base != now.digest:
-        problem = visit.wording("draft.edited", why=draft.place.name)
     looked = looked_at(desk, visit, draft, now) if is_looked_at else None
-    values = {
-        "draft": draft,
-        "name": draft.place.name,
-        "text": draft.text.replace("\r\n", "\n"),
-        "base": now.digest,
-        "looked": looked,
-        "problem": problem,
-        "trial": desk.trials.of(draft.digest) if looked is not None else None,
-    }
-    return Shown("template_edit.html", values)
+    values = form_values(desk, visit, draft, now, looked, problem)
+    return Shown("template_edit.html", {**values, "name": draft.place.name})
 
 
 def _place(desk: Desk, visit: Visit) -> Place:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
-from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.checkup import Checkup
 from support_agent.desk_page.people import Person, Role
 from support_agent.desk_page.trials import OpenBench, Trials
 from support_agent.desk_page.wording import Wording
 from support_agent.store.store import Store
 from support_agent.workflow.stages import Stages
+
+NONE = "-"
+"""Stands for "none" or "nobody" in an address, where an empty value would be left out."""
+MOST_DIGITS = 5
 
 
 @dataclass(frozen=True)
@@ -82,17 +86,25 @@ class Visit:
         query = {key: value for key, value in {**self.query, **changes}.items() if value}
         return f"?{urlencode(query)}" if query else "?"
 
+    @property
+    def after(self) -> tuple[datetime, str] | None:
+        """Where the part of a list before this one ended, see `end_of`; None: this is the first."""
+        seconds, _, key = self.query.get("after", "").partition(" ")
+        try:
+            return datetime.fromtimestamp(float(seconds), UTC), key
+        except (ValueError, OverflowError, OSError):
+            return None
+
 
 class Shown(NamedTuple):
-    """A page: its template, the template's values, and the HTTP status."""
+    """A page: its template, and the template's values."""
 
     template: str
     values: Mapping[str, object]
-    status: int = 200
 
 
 class SeeOther(NamedTuple):
-    """Go on at another address of the page, with a message there: the code of its words, and whether it is bad news."""
+    """Go on at another address of the page, with a message there: what it says, and whether it is bad news."""
 
     to: str
     said: str = ""
@@ -128,3 +140,13 @@ class Page(NamedTuple):
 
 class NotFound(Exception):
     """There is nothing at this address."""
+
+
+def end_of(at: datetime, key: str) -> str:
+    """Where a part of a list ends, as `after` in the address of the next part: the last entry's instant and id."""
+    return f"{at.timestamp():.6f} {key}"
+
+
+def whole_number(text: str) -> int | None:
+    """A number in an address, from 0 to 99,999; None: it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None

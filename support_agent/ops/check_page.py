@@ -22,15 +22,15 @@ def check_page(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
     page, staff = settings.desk_page, staff_addresses(settings)
     yield from address_findings(config, "desk_page.readers", page.readers, "the address of a person")
     yield from address_findings(config, "desk_page.admins", page.admins, "the address of a person")
-    if strangers := [address for address in page.admins if lower_address(address) not in staff]:
-        what = f"desk_page.admins are not of the staff: {', '.join(strangers)}"
+    if others := [address for address in page.admins if lower_address(address) not in staff]:
+        what = f"desk_page.admins are not of the staff: {', '.join(others)}"
         todo = "add them to desk.staff, because what an admin sends to a customer is a staff member's mail"
         yield config.finding("desk_page.admins", what, todo)
     yield from _sign_in(settings, config)
     if page.host in EVERY_ADDRESS and not page.public_url:
         what = f"desk_page.public_url is not set, and no browser asks for {page.host}"
         yield config.finding("desk_page.public_url", what, "write the page's address as browsers see it")
-    elif page.sign_in != "link" and not page.is_loopback and not page.origin.startswith("https://"):
+    elif page.sign_in != "link" and not page.is_loopback and not page.is_https:
         what = f"browsers reach the page at {page.origin} without TLS, so sessions and mails can be read on the way"
         todo = "put a proxy with TLS in front, and write its https address into desk_page.public_url"
         yield config.finding("desk_page.public_url", what, todo, severity=Severity.WARNING)

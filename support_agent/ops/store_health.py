@@ -31,6 +31,8 @@ from support_agent.tools.ending import Reason
 
 SMALL_SETBACK = timedelta(minutes=1)
 """A clock may lag behind the last mail by this much: it was only corrected."""
+TOO_MANY_TODO = "see in `support-agent cases` who writes so much; a higher agent.max_mails_per_hour allows more"
+"""What to do about a limit that is reached."""
 
 
 class Progress(NamedTuple):
@@ -208,8 +210,7 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         if deciding or sending or unknown_senders:
             what = "mail of unknown senders waits" if unknown_senders else "nothing automatic is sent"
             what = "everything automatic waits" if deciding else what
-            todo = "see in `support-agent cases` who writes so much; a higher agent.max_mails_per_hour allows more"
-            yield warning(subject, f"{what}: {deciding or sending or unknown_senders}", todo)
+            yield warning(subject, f"{what}: {deciding or sending or unknown_senders}", TOO_MANY_TODO)
         yield from _ended(store, subject, now)
         yield ok(subject, _used(store, rates, now))
 

@@ -25,7 +25,6 @@ from support_agent.store.records import (
     Instant,
     MailId,
     MailStatus,
-    OutboxStatus,
     OutgoingKind,
     Probability,
     Record,
@@ -33,8 +32,8 @@ from support_agent.store.records import (
     ToolCallStatus,
 )
 from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, ToolCallRow
+from support_agent.store.waiting import LOST
 
-LOST = (OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 Place = tuple[Instant, MailId]
 """Where a part of a list ends: the instant of its last mail, and the mail."""
 
@@ -221,7 +220,9 @@ class Quality:
     def person_waits(self, period: Period, limit: int) -> tuple[Wait, ...]:
         """Return how long the newest mails that went to people in a period waited for a person, the newest first.
 
-        A wait ends with the next words or document that a person sent in the case, or with a label of the mail.
+        A wait ends with the next words or document that a person sent in the case and that the customer may have, or
+        with a label of the mail, such as an approval or `close` leaves. Unlike in `cases.people`, the approval of a
+        part ends it, too.
         """
         answer = aliased(OutboxRow)
         answered = (

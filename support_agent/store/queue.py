@@ -33,8 +33,9 @@ from support_agent.store.records import (
     OutgoingKind,
     Record,
 )
+from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
-from support_agent.store.waiting import is_notice
+from support_agent.store.waiting import APPROVERS, LOST, is_notice
 
 NOBODY = ""
 """As an assignee in a filter: cases that nobody has."""
@@ -147,12 +148,12 @@ def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
     packet, answer, update = OutboxRow, aliased(OutboxRow), aliased(DeliveryUpdateRow)
     is_of_case = col(answer.case_id) == col(packet.case_id)
     came_later = col(answer.created_at) >= col(packet.created_at)
-    has_arrived = col(answer.status).not_in((OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED))
+    has_arrived = col(answer.status).not_in(LOST)
     wrote = select(answer.id).where(is_of_case, came_later, has_arrived, col(answer.kind) == OutgoingKind.PERSON_REPLY)
     is_answer = (is_of_case, col(answer.kind) == OutgoingKind.ANSWER)
     chose = (
         select(answer.id)
-        .join(RenderedMailRow, _is_rendered(answer))
+        .join(RenderedMailRow, is_its_rendered_mail(answer))
         .where(*is_answer, came_later, has_arrived, col(answer.mail_id) != col(packet.mail_id))
         .where(col(RenderedMailRow.header_inputs)["parent_mail_id"].as_string() == col(packet.mail_id))
     )
@@ -164,10 +165,10 @@ def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
     payload = col(RenderedMailRow.payload)
     asked, answered = payload["asked"].as_integer(), payload["answered"].as_integer()
     approved = (
-        updated.join(RenderedMailRow, _is_rendered(answer))
+        updated.join(RenderedMailRow, is_its_rendered_mail(answer))
         .where(col(answer.mail_id) == col(packet.mail_id), has_arrived, or_(asked == 1, answered >= asked))
         .where(col(update.before) == OutboxStatus.PROPOSED, col(update.after) == OutboxStatus.READY)
-        .where(col(update.by).in_((DeliverySource.STAFF, DeliverySource.OPERATOR)))
+        .where(col(update.by).in_(APPROVERS))
     )
     elsewhere = updated.where(col(update.after) == OutboxStatus.CANCELLED, col(update.by) == DeliverySource.SENT_FOLDER)
     ended = [one.correlate(packet).exists() for one in (wrote, chose, approved, elsewhere)]
@@ -177,14 +178,6 @@ def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
         or_(col(packet.kind) == OutgoingKind.PACKET, is_notice()),
         ~_is_over(),
         *(~one for one in ended),
-    )
-
-
-def _is_rendered(answer: type[OutboxRow]) -> ColumnElement[bool]:
-    return and_(
-        col(RenderedMailRow.mail_id) == col(answer.mail_id),
-        col(RenderedMailRow.kind) == col(answer.kind),
-        col(RenderedMailRow.number) == col(answer.number),
     )
 
 

@@ -66,8 +66,7 @@ class OutgoingKind(StrEnum):
 
     A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
     that nobody has answered yet; there may be several, so they are numbered. `held` is a packet about an answer that
-    leaves by itself unless a person undoes it. A `digest` is about no case: the week's
-    last mail carries it.
+    leaves by itself unless a person undoes it. A `digest` is about no case: the week's last mail carries it.
     """
 
     ANSWER = "answer"

@@ -1,14 +1,14 @@
-"""Statements that need care: insert once, insert or update, how many rows an update hit, and optional conditions."""
+"""Statements that need care: insert once, insert or update, how many rows an update hit, and shared conditions."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, CursorResult, Delete, Update
+from sqlalchemy import ColumnElement, CursorResult, Delete, Update, and_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col
 
-from support_agent.store.tables import Row
+from support_agent.store.tables import OutboxRow, RenderedMailRow, Row
 
 
 def _insert(session: Session, row: Row) -> postgresql.Insert | sqlite.Insert:
@@ -39,3 +39,12 @@ def affected(session: Session, statement: postgresql.Insert | sqlite.Insert | Up
 def equal(*pairs: tuple[Any, object]) -> list[ColumnElement[bool]]:
     """Build one condition for each (column, value); a value of None means any."""
     return [col(column) == value for column, value in pairs if value is not None]
+
+
+def is_its_rendered_mail(of: type[OutboxRow] = OutboxRow) -> ColumnElement[bool]:
+    """Build the condition that joins a mail of the outbox with what it was rendered from."""
+    return and_(
+        col(RenderedMailRow.mail_id) == col(of.mail_id),
+        col(RenderedMailRow.kind) == col(of.kind),
+        col(RenderedMailRow.number) == col(of.number),
+    )

@@ -32,6 +32,7 @@ from support_agent.store.records import (
     OutgoingKind,
     Passed,
 )
+from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
@@ -121,15 +122,10 @@ class Traffic:
             col(MailRow.level) >= level,
             col(OutboxRow.created_at) >= since,
         )
-        is_its_mail = and_(
-            col(RenderedMailRow.mail_id) == col(OutboxRow.mail_id),
-            col(RenderedMailRow.kind) == OutboxRow.kind,
-            col(RenderedMailRow.number) == OutboxRow.number,
-        )
         query = (
             select(OutboxRow.case_id, OutboxRow.created_at, RenderedMailRow.payload)
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .join(RenderedMailRow, is_its_mail)
+            .join(RenderedMailRow, is_its_rendered_mail())
             .where(
                 col(OutboxRow.kind) == OutgoingKind.ANSWER,
                 col(OutboxRow.status).not_in(NOT_GONE),

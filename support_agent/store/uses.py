@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, and_, cast, func, join, literal_column, true, type_coerce
+from sqlalchemy import ColumnElement, Integer, cast, func, join, literal_column, true, type_coerce
 from sqlmodel import Session, col, select
 
 from support_agent.store.columns import UtcDateTime
 from support_agent.store.database import Database
 from support_agent.store.records import CaseId, Instant, OutboxStatus, OutgoingKind, Record
+from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseRow, DocumentVersionRow, OutboxRow, RenderedMailRow, Row, TemplateSetRow
 
 
@@ -161,11 +162,6 @@ def _query(session: Session, since: datetime | None, number: int | None, *column
     inner = "answer.value" if is_sqlite else "answer.value -> 'items'"
     answer = within(literal_column(f"rendered_mails.{payload}"), *paths[:1]).table_valued("value", name="answer")
     item = within(literal_column(inner), *paths[1:]).table_valued("value", name="item")
-    is_its_mail = and_(
-        col(RenderedMailRow.mail_id) == col(OutboxRow.mail_id),
-        col(RenderedMailRow.kind) == col(OutboxRow.kind),
-        col(RenderedMailRow.number) == col(OutboxRow.number),
-    )
     conditions: list[ColumnElement[bool]] = [
         col(OutboxRow.kind) == OutgoingKind.ANSWER,
         col(OutboxRow.status) == OutboxStatus.SENT,
@@ -175,7 +171,9 @@ def _query(session: Session, since: datetime | None, number: int | None, *column
         conditions.append(col(OutboxRow.sent_at) >= since)
     if number is not None:
         conditions.append(cast(_part(session, "number"), Integer) == number)
-    tables = join(join(join(_table(OutboxRow), _table(RenderedMailRow), is_its_mail), answer, true()), item, true())
+    tables = join(
+        join(join(_table(OutboxRow), _table(RenderedMailRow), is_its_rendered_mail()), answer, true()), item, true()
+    )
     return select(*columns).select_from(tables).where(*conditions)
 
 

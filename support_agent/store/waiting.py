@@ -21,6 +21,7 @@ from support_agent.store.desk_records import CaseChange
 from support_agent.store.records import (
     CaseId,
     CaseState,
+    DeliverySource,
     DeliveryUpdate,
     MailId,
     MailStatus,
@@ -28,8 +29,12 @@ from support_agent.store.records import (
     OutboxStatus,
     OutgoingKind,
 )
-from support_agent.store.rows import equal
+from support_agent.store.rows import equal, is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
+
+LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
+"""The customer may not have such an answer, so it answers nothing."""
+APPROVERS = (DeliverySource.STAFF, DeliverySource.OPERATOR)
 
 
 class PastPacket(NamedTuple):
@@ -137,17 +142,12 @@ def _answers(session: Session, is_meant: ColumnElement[bool]) -> dict[CaseId, li
     )
     for row in session.exec(query):
         updates[row.outbox_id].append(DeliveryUpdate.model_validate(row))
-    is_its = (
-        col(RenderedMailRow.mail_id) == col(OutboxRow.mail_id),
-        col(RenderedMailRow.kind) == col(OutboxRow.kind),
-        col(RenderedMailRow.number) == col(OutboxRow.number),
-    )
     columns = (OutboxRow.id, OutboxRow.mail_id, OutboxRow.kind, OutboxRow.number, OutboxRow.status)
     rows = (
         sqlalchemy.select(
             *map(col, columns), col(OutboxRow.created_at), col(OutboxRow.case_id), col(RenderedMailRow.header_inputs)
         )
-        .outerjoin(RenderedMailRow, and_(*is_its))
+        .outerjoin(RenderedMailRow, is_its_rendered_mail())
         .where(is_answer, is_meant)
         .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
     )

@@ -11,11 +11,11 @@ from typing import Generic, TypeVar
 
 import structlog
 
+from support_agent.company.company import Stamp
 from support_agent.errors import SupportAgentError, TransientError
 
 log = structlog.get_logger(__name__)
 
-Stamp = tuple[tuple[str, int, int], ...]
 Opened = TypeVar("Opened")
 
 

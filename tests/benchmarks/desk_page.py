@@ -26,18 +26,18 @@ from sqlalchemy import insert, text
 from support_agent.config.log import configure_log
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings
-from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.server import PAGES
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, Row, ToolCallRow
 from tests.fakes_desk import proposed_in
+from tests.fakes_documents import BY_ADMIN
 from tests.fakes_journey import DESK, NOON, make_company, open_office
-from tests.fakes_page import BY_PROXY, Browser
+from tests.fakes_page import Browser
 
 CASES, MAILS = 20_000, 1_000_000
 TIMES = 9
-ADMIN = BY_PROXY.model_copy(update={"admins": (DESK,)})
 BATCH = 5_000
 SPAN = timedelta(days=730)
 """The time over which the made mails came in."""
@@ -100,7 +100,7 @@ def measured(store: Store, folder: Path, times: int) -> dict[str, Cost]:
     proposed = proposed_in(office)
     stages = proposed.office.stages
     backtests = partial(Backtests, config=folder / "support-agent.toml", work=folder / "work")
-    browser = Browser(proposed.office, page=ADMIN, stages=lambda: stages, backtests=backtests)
+    browser = Browser(proposed.office, page=BY_ADMIN, stages=lambda: stages, backtests=backtests)
     costs = {page: _cost(partial(browser.get, page), times) for page in pages(proposed.answer.case_id or "")}
     office.decider.company.accounts.close()
     return costs

@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.backtest_process import Backtests
 from tests.fakes_journey import ANNA, DESK, Office
 from tests.fakes_page import BY_PROXY, Browser, Form
 from tests.journey.backtest_program import COMMAND

@@ -84,6 +84,8 @@ document.addEventListener("keydown", (event) => {
 
 const first = document.querySelector("[data-row]");
 if (first && document.activeElement === document.body) first.focus({ preventScroll: true });
+
+// A part of a page whose news are at another address: how far the past mails of a draft are.
 async function follow() {
   const part = document.querySelector("[data-live-from]");
   if (!part || document.hidden) return;
@@ -96,5 +98,6 @@ async function follow() {
     }
   } catch { /* the page is away: the next look will tell */ }
 }
+
 setInterval(follow, 2000);
 setInterval(look, 1000 * Number(document.body.dataset.live || 5));

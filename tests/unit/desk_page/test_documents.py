@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,24 +9,13 @@ from sqlalchemy import event
 
 from support_agent.ops.publishing import MAX_BYTES
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
-from tests.fakes_documents import Editor, own_office_in, text_in
+from tests.fakes_documents import Editor, text_in
 from tests.fakes_journey import JAMES, NOON, Office, write
 from tests.fakes_page import form_key_in, forms_of
 from tests.unit.seen import REFUND
 
 EDIT = "/documents/1/edit"
 SCRIPT = "<script>alert(1)</script>"
-
-
-@pytest.fixture
-def own_office(empty_store: Path, tmp_path: Path) -> Iterator[Office]:
-    with own_office_in(tmp_path, empty_store) as opened:
-        yield opened
-
-
-@pytest.fixture
-def editor(own_office: Office) -> Editor:
-    return Editor(own_office)
 
 
 def policy(editor: Editor, name: str = "001-refund-policy.md") -> Path:

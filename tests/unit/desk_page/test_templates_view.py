@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fakes_documents import Editor, own_office_in, text_in
-from tests.fakes_journey import Office
+from tests.fakes_documents import Editor, text_in
 
 DOCUMENT = "/documents/templates/en/document.txt.j2"
-
-
-@pytest.fixture
-def own_office(empty_store: Path, tmp_path: Path) -> Iterator[Office]:
-    with own_office_in(tmp_path, empty_store) as opened:
-        yield opened
-
-
-@pytest.fixture
-def editor(own_office: Office) -> Editor:
-    return Editor(own_office)
 
 
 def template(editor: Editor, name: str) -> Path:
@@ -44,8 +31,8 @@ def test_the_list_has_the_templates_of_each_language_and_those_that_are_missing(
 @pytest.mark.parametrize("locale", ["en", "de"])
 def test_each_template_is_shown_with_made_up_mails(editor: Editor, locale: str, name: str) -> None:
     page = editor.get(f"/documents/templates/{locale}/{name}")
-    assert ("Sample 1" in page) or ("Beispiel 1" in page)
-    assert "Example" in page or "example" in page
+    assert "Sample 1" in page
+    assert '<p class="mail-subject">' in page
 
 
 def test_a_template_is_shown_with_its_tests_and_how_they_end(editor: Editor) -> None:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
-
-import pytest
 
 from support_agent.config.settings import Settings
 from support_agent.desk_page.trials import KEPT, Original, Trial, Trials
 from support_agent.errors import ConfigError
 from support_agent.ops.backtest.running import Bench
 from support_agent.ops.publishing import Draft, document_place, present
-from tests.fakes_documents import bench_on, own_office_in
+from tests.fakes_documents import bench_on
 from tests.fakes_journey import ANNA, JAMES, Office, write
 from tests.unit.seen import REFUND
 
 WAIT_S = 60
-
-
-@pytest.fixture
-def own_office(empty_store: Path, tmp_path: Path) -> Iterator[Office]:
-    with own_office_in(tmp_path, empty_store) as opened:
-        yield opened
 
 
 def draft_of(office: Office, new: str = "A yearly subscription can") -> Draft:

@@ -6,15 +6,19 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from string import Formatter
+from typing import get_args
 
 import pytest
 
 from support_agent import desk_page
+from support_agent.company.front_matter import Delivery, FrontMatter
 from support_agent.core.levels import CUSTOMER, UNKNOWN
+from support_agent.core.modes import Mode
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.site import SECTIONS, STATUSES
 from support_agent.desk_page.wording import LANGUAGES, Wording, chosen_tag, words_in
-from support_agent.store.records import CaseState, OutboxStatus
+from support_agent.store.desk_records import LabelOutcome
+from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 
 ROOM = Path(next(iter(desk_page.__path__)))
 SOURCES = [path.read_text(encoding="utf-8") for path in (*ROOM.glob("*.py"), *ROOM.glob("templates/*.html"))]
@@ -29,6 +33,12 @@ LOOKED_UP = re.compile(r"""\.of\(["']([a-z_0-9]+)["']""")
 COMPUTED = {
     "state": {state.value for state in CaseState},
     "status": {status.value for status in OutboxStatus},
+    "mail_status": {status.value for status in MailStatus},
+    "kind": {kind.value for kind in OutgoingKind},
+    "outcome": {outcome.value for outcome in LabelOutcome},
+    "mode": {mode.value for mode in Mode},
+    "delivery": {delivery.value for delivery in Delivery},
+    "audience": set(get_args(FrontMatter.model_fields["audience"].annotation)),
     "level": {str(level) for level in range(UNKNOWN, CUSTOMER + 1)},
     "role": {role.value for role in Role},
     "source": {"template", "document", "account", "computed"},
@@ -87,7 +97,7 @@ def test_a_section_with_computed_codes_has_all_of_them(section: str) -> None:
 
 
 def test_the_sections_at_the_top_have_their_words() -> None:
-    assert {f"base.{code}" for _, code, _ in SECTIONS} <= words_in("en").keys()
+    assert {f"base.{code}" for _, code in SECTIONS} <= words_in("en").keys()
 
 
 def test_every_word_is_used() -> None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.answer.templates import Templates
-from support_agent.company.company import Company, stamp_of
+from support_agent.company.company import stamp_of
 from support_agent.errors import ConfigError, TransientError
 from support_agent.ops.check import require_sound_files
 from support_agent.pipeline import handle
 from support_agent.store.records import OutgoingKind
 from support_agent.workflow.renewal import Renewal
 from support_agent.workflow.worker import Worker
-from tests.fakes_journey import ANNA, JAMES, Office, make_company, office_in, once, write
+from tests.fakes_documents import own_office_in, with_files
+from tests.fakes_journey import ANNA, JAMES, Office, once, write
 from tests.fakes_worker import FakeMailbox, InlineEngine, recipients
 from tests.unit.seen import text_of
 
@@ -28,9 +28,7 @@ REFUND = "Can I get a refund?"
 @pytest.fixture
 def own_office(empty_store: Path, tmp_path: Path) -> Iterator[Office]:
     """An office whose files a test may change."""
-    folder = tmp_path / "own"
-    folder.mkdir()
-    with office_in(tmp_path, make_company(folder), empty_store) as opened:
+    with own_office_in(tmp_path, empty_store) as opened:
         yield opened
 
 
@@ -54,13 +52,7 @@ class Life:
 
     def _again(self, before: Office) -> Office:
         require_sound_files(before.settings)
-        company, templates = (
-            Company.load(before.settings.company),
-            Templates.load(before.settings.company.templates),
-        )
-        office = replace(before, decider=replace(before.decider, company=company, templates=templates))
-        office.stages.keep_company()
-        return office
+        return with_files(before)
 
     def worker(self) -> Worker:
         office = self.files.current

@@ -5,7 +5,7 @@ and the report. The process holds a lock on a file there until it ends, however 
 again still knows that it runs.
 
 Invariant: one run at a time; names in an upload are never used as paths, and no more than a bounded number of mails and
-bytes is unpacked; files are their owner's alone. Checked by tests/unit/desk_page/test_backtests.py and
+bytes is unpacked; files are their owner's alone. Checked by tests/unit/desk_page/test_backtest_process.py and
 tests/journey/test_page_backtest.py.
 """
 
@@ -85,7 +85,7 @@ class Progress(Frozen):
     said: str = ""
 
 
-class Group(BaseModel):
+class Cluster(BaseModel):
     """Questions alike that no document answers: `ops.backtest.clusters.Cluster`, as far as the page shows it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -105,7 +105,7 @@ class LastReport(BaseModel):
     questions: int
     answered: int
     answered_share: float
-    clusters: tuple[Group, ...]
+    clusters: tuple[Cluster, ...]
 
 
 @dataclass(frozen=True)

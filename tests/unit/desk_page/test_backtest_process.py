@@ -14,7 +14,7 @@ import pytest
 from support_agent.config.backtest import BacktestSettings
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
-from support_agent.desk_page.backtests import Asked, Backtests, RunState, own_addresses
+from support_agent.desk_page.backtest_process import Asked, Backtests, RunState, own_addresses
 from support_agent.errors import PermanentError
 
 ASKED = Asked(who="boss@harborfile.example", at=datetime(2026, 11, 20, tzinfo=UTC))
