@@ -19,7 +19,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.desk_page.backtests import Backtests
+from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.server import PAGES
 from support_agent.desk_page.sessions import Sessions
 from support_agent.desk_page.sign_in import LinkEntrance
