@@ -43,16 +43,7 @@ FOLDER = "desk-page"
 MBOX_START, ZIP_START = b"From ", b"PK\x03\x04"
 ZIP_ENTRY = b"PK\x01\x02"
 """Begins each entry of a zip's directory, so there are no more entries than these."""
-UNREADABLE_ZIP = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    NotImplementedError,
-    RuntimeError,
-    OSError,
-    EOFError,
-    ValueError,
-)
+UNREADABLE_ZIP = (lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError)
 UNPACKED_PER_UPLOADED = 10
 """All mails of a zip may be this much larger than the largest upload; each alone may be as large."""
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
