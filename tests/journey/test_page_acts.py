@@ -340,7 +340,8 @@ def test_whatever_stops_an_act_it_ends_as_if_nothing_had_stopped_it(
             return _outcome(office)
 
     wanted = ended("whole", _busy, 0)
-    for at, disturb in zip(WRITES, itertools.cycle((_busy, _die, _come_in_between)), strict=False):
+    ways: tuple[Callable[[Office, int], None], ...] = (_busy, _die, _come_in_between)
+    for at, disturb in zip(WRITES, itertools.cycle(ways), strict=False):
         assert ended(f"before-{at}", disturb, at) == wanted
     assert ended("after", _busy, -MIDDLE) == wanted
 
