@@ -172,7 +172,7 @@ def read_words(name: str, text: str) -> list[tuple[str, str, str, int]]:
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
         raise TemplatesUnusable(
             f"this is not YAML ({getattr(error, 'problem', error)})", "correct it", name, line

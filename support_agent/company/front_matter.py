@@ -88,7 +88,7 @@ def read_head(report: Report, text: str) -> FrontMatter | None:
     """The front matter; None, with the errors reported, if it is invalid."""
     try:
         data, keys = _data_and_keys(text)
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "a value that cannot be read"
         line = mark.line + 2 if mark else 2

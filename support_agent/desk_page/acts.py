@@ -24,15 +24,26 @@ from support_agent.core.cursor import Cursor
 from support_agent.core.levels import PROVEN
 from support_agent.desk_page.people import Person
 from support_agent.desk_page.visit import Desk, Upload
-from support_agent.errors import PermanentError, SupportAgentError
+from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.message import parse
-from support_agent.outbound.staff_files import clean_name
-from support_agent.store.records import PAGE_FOLDER, CaseId, CaseRecord, MailStatus, OutboxRecord, OutgoingKind
+from support_agent.outbound.rendered_mail import own_words
+from support_agent.outbound.staff_files import clean_name, is_left_out
+from support_agent.store.records import (
+    PAGE_FOLDER,
+    CaseId,
+    CaseRecord,
+    MailStatus,
+    OutboxRecord,
+    OutgoingKind,
+    mail_id_of,
+)
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.desk_commands import Offer
 
 WHY = "signed in on the desk's page"
 REFUSED = "command_refused"
+KEPT = "act_kept"
+"""Code of the error of an act that is recorded and not yet done."""
 UNFOLDED = SMTP.clone(max_line_length=990)
 """The library would encode a long Message-ID so that no program finds it."""
 KIND = re.compile(r"(application|audio|font|image|text|video)/([a-z0-9][a-z0-9.+-]{0,80})(?=;|$)")
@@ -60,33 +71,43 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
 
     Raises:
         PermanentError: it may not be carried out; the message says why. GateRefused, ToolCallRejected: the document
-            cannot be sent. Nothing was sent then.
+            cannot be sent. Nothing was sent then. TransientError with the code `KEPT`: the worker carries it out later.
     """
     stages = desk.stages()
     raw = _mail(desk, person, offer.packet, act)
+    received = ReceivedMail.of(mail_id_of(raw), raw)
+    if act.command is Command.OWN_WORDS:
+        _check_words(desk, offer, received)
     at, folder = desk.now(), Cursor(folder=PAGE_FOLDER, uid_validity=1, last_uid=1)
     digest = hashlib.sha256(raw).hexdigest()
-    recorded = desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, at)
-    desk.store.mails.save_sender(recorded.id, person.address, PROVEN, WHY)
-    received = ReceivedMail.of(recorded.id, raw)
-    sender = stages.identify(received)
-    mail = RoutedMail.on(received, sender, stages.route(received, sender))
+    desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, at, (person.address, PROVEN, WHY))
     try:
+        sender = stages.identify(received)
+        mail = RoutedMail.on(received, sender, stages.route(received, sender))
         if not mail.route.is_staff_reply:
             raise PermanentError(f"{person.address} is not of the staff, or the case has no such packet", code=REFUSED)
         if (given := given_in(received.message)) is not None:
             stages.desk.carry_out(mail, given)
         else:
             stages.desk.pass_on(mail, offer.packet, offer.customer_mail, received.message.visible_text)()
+        desk.store.mails.end(received.id, MailStatus.FILED, None, act.said, desk.now())
+    except TransientError as error:  # the mail stays `new`, so the worker goes on where this ended
+        raise TransientError(str(error), code=KEPT) from error
     except SupportAgentError as error:
-        desk.store.mails.end(recorded.id, MailStatus.FILED, error.code, str(error), desk.now())
+        desk.store.mails.end(received.id, MailStatus.FILED, error.code, str(error), desk.now())
         raise
-    desk.store.mails.end(recorded.id, MailStatus.FILED, None, act.said, desk.now())
 
 
 def as_passed_on(desk: Desk, person: Person, offer: Offer, act: Act) -> str:
     """Own words as the customer would get them: what reads like a signature or a quotation is left out, as by mail."""
-    return parse(_mail(desk, person, offer.packet, act)).visible_text.strip()
+    words = parse(_mail(desk, person, offer.packet, act)).visible_text
+    packet = desk.stages().routing.threads.packet_as_sent(offer.packet)
+    return own_words(words, packet) if packet is not None else words.strip()
+
+
+def leaves_out(words: str, passed_on: str) -> bool:
+    """Whether the customer would not get all words of a form."""
+    return [line.rstrip() for line in words.strip().splitlines()] != passed_on.splitlines()
 
 
 def state_of(desk: Desk, case: CaseRecord) -> str:
@@ -104,6 +125,26 @@ def order(desk: Desk, person: Person, case_id: CaseId, what: Order, to: str | No
         ConfigError: there is no such case, or `to` is nobody of the staff.
     """
     Handling(desk.store, desk.settings).order(case_id, what, person.address, desk.now(), "on the desk's page", to)
+
+
+def _check_words(desk: Desk, offer: Offer, received: ReceivedMail) -> None:
+    """Refuse own words that would be a command, or would not leave whole though the page said so.
+
+    Raises:
+        PermanentError: as `carry_out`; nothing is recorded.
+    """
+    if given_in(received.message) is not None:
+        raise PermanentError("what you wrote is a command: use the button for it", code=REFUSED)
+    quoted = frozenset({offer.customer_mail.message.raw_sha256})
+    for part in received.message.attachments:
+        if is_left_out(part, quoted):
+            why = "would be left out as a signature or a copy of the customer's mail: give it another name or type"
+            raise PermanentError(f"the file {clean_name(part.name)!r} {why}", code=REFUSED)
+    earlier = desk.store.mails.get(received.id)
+    sent = desk.store.outbox.find(mail_id=received.id, kind=OutgoingKind.PERSON_REPLY)
+    if sent and earlier is not None and earlier.status is not MailStatus.NEW:
+        when = f"{sent[0].created_at:%Y-%m-%d %H:%M} UTC, and that mail is {sent[0].status.value}"
+        raise PermanentError(f"you wrote exactly these words at {when}: to write again, change them", code=REFUSED)
 
 
 def _mail(desk: Desk, person: Person, packet: OutboxRecord, act: Act) -> bytes:

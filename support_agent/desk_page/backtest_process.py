@@ -12,6 +12,7 @@ tests/journey/test_page_backtest.py.
 from __future__ import annotations
 
 import fcntl
+import lzma
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -41,6 +43,7 @@ FOLDER = "desk-page"
 MBOX_START, ZIP_START = b"From ", b"PK\x03\x04"
 ZIP_ENTRY = b"PK\x01\x02"
 """Begins each entry of a zip's directory, so there are no more entries than these."""
+UNREADABLE_ZIP = (lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError)
 UNPACKED_PER_UPLOADED = 10
 """All mails of a zip may be this much larger than the largest upload; each alone may be as large."""
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
@@ -133,13 +136,13 @@ class Backtests:
             PermanentError: a run is under way, or a file is no mbox, zip or mail, or is too large.
         """
         with self._held() as lock:
-            new = self._folder / "new-mails"
+            new = self._new_mails
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(mode=PRIVATE_FOLDER)
             try:
                 count = self._keep(new, uploads)
-            except PermanentError:
-                shutil.rmtree(new)
+            except BaseException:  # a full disk, too: customers' mails are not left behind
+                shutil.rmtree(new, ignore_errors=True)
                 raise
             shutil.rmtree(self._mails, ignore_errors=True)
             new.rename(self._mails)
@@ -180,7 +183,16 @@ class Backtests:
             PermanentError: a run is under way.
         """
         with self._held():
-            for path in (self._mails, self._asked, self._stopped, self._pid, self._said, self.json, self.html):
+            for path in (
+                self._mails,
+                self._new_mails,
+                self._asked,
+                self._stopped,
+                self._pid,
+                self._said,
+                self.json,
+                self.html,
+            ):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     def progress(self) -> Progress | None:
@@ -228,6 +240,11 @@ class Backtests:
         return self._folder / "mails"
 
     @property
+    def _new_mails(self) -> Path:
+        """Mails that are being unpacked."""
+        return self._folder / "new-mails"
+
+    @property
     def _asked(self) -> Path:
         return self._folder / "asked.json"
 
@@ -261,7 +278,7 @@ class Backtests:
                 os.close(handle)
 
     def _begin(self, asked: Asked, lock: int) -> None:
-        for path in (self._stopped, self.html, self.json):
+        for path in (self._stopped, self._pid, self.html, self.json):  # an old pid may be another process by now
             path.unlink(missing_ok=True)
         boxes = [str(box) for box in sorted(self._mails.glob("*.mbox"))]
         mails = [str(self._mails)] if any(self._mails.glob("*.eml")) else []
@@ -336,7 +353,7 @@ class Backtests:
                         yield ".mbox", content
                     elif entry.filename.lower().endswith(".eml"):
                         yield ".eml", content
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:
+        except UNREADABLE_ZIP as error:
             raise PermanentError(f"the zip cannot be read: {error}", code="no_mails") from error
 
 

@@ -7,6 +7,7 @@ tests/journey/test_page_attacks.py.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import NamedTuple
 
@@ -91,14 +92,18 @@ class Entry(NamedTuple):
     is_act: bool
 
 
-def show(desk: Desk, visit: Visit) -> Result:
-    """The page of a case; `choose` in the address previews another choice in its place."""
+def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
+    """The page of a case; `choose` in the address previews another choice in its place.
+
+    Args:
+        problem: Why the words of the form were not sent.
+    """
     case_id = CaseId(visit.path["case"])
     story, stages = timeline(desk.store, case_id), desk.stages()
     offer, choice = stages.desk.offer(case_id), _choice(visit.query.get("choose"))
     preview, refused = _preview(desk, story, offer, choice)
     record = desk.store.cases.get_one(case_id)
-    to = _recipient(stages, offer)
+    to, passed_on = _recipient(stages, offer), _passed_on(desk, visit, offer)
     values = {
         "story": story,
         "entries": tuple(_entry(desk, mail) for mail in story.mails),
@@ -111,7 +116,10 @@ def show(desk: Desk, visit: Visit) -> Result:
         "seen": acts.state_of(desk, record),
         "of_another": _of_another(record, visit),
         "words": visit.form.get("words", ""),
-        "passed_on": _passed_on(desk, visit, offer),
+        "problem": problem,
+        "passed_on": passed_on,
+        "previewed": _digest(passed_on) if passed_on else "",
+        "goes_to": to.sender.address if to is not None else "",
         "chosen": choice.text if choice is not None else "",
         "considered": considered(stages.company, _asked(story, offer), to) if to else (),
         "groups": groups(stages.company, to) if to else (),
@@ -157,9 +165,16 @@ def _carried_out(desk: Desk, visit: Visit, what: str) -> Result:
             return SeeOther(here, visit.wording(f"said.{ordered.value.replace('-', '_')}"))
         if command in SENDING and _of_another(record, visit):
             return SeeOther(here, visit.wording("said.of_another", who=record.assignee), is_error=True)
+        if command is Command.OWN_WORDS and _is_unseen(desk, visit, offer):
+            return show(desk, visit, visit.wording("case.left_out"))
         acts.carry_out(desk, visit.person, offer, _act_in(visit, command))
     except SupportAgentError as error:
-        return SeeOther(here, visit.wording("said.refused", why=str(error)), is_error=True)
+        if error.code == acts.KEPT:
+            return SeeOther(here, visit.wording("said.kept", why=str(error)), is_error=True)
+        said = visit.wording("said.refused", why=str(error))
+        if what == Command.OWN_WORDS.value:  # the page with the words still in its form
+            return show(desk, visit, said)
+        return SeeOther(here, said, is_error=True)
     return SeeOther("/" if command in DONE_WITH else here, visit.wording(f"said.{command.code}"))
 
 
@@ -218,16 +233,29 @@ def _of_another(record: CaseRecord, visit: Visit) -> bool:
 
 
 def _passed_on(desk: Desk, visit: Visit, offer: Offer | None) -> str:
-    """The words of the form as the customer would get them, where the form asks for that."""
+    """The words of the form as the customer would get them, "" if there are none."""
     words = visit.form.get("words", "")
-    if visit.form.get("do") != PREVIEW or offer is None or not words.strip():
+    if offer is None or not words.strip():
         return ""
     return acts.as_passed_on(desk, visit.person, offer, Act(Command.OWN_WORDS, words=words))
+
+
+def _is_unseen(desk: Desk, visit: Visit, offer: Offer) -> bool:
+    """Whether a part of the form's words would be left out, and the person has not seen what remains."""
+    passed_on = _passed_on(desk, visit, offer)
+    is_seen = not passed_on or visit.form.get("previewed") == _digest(passed_on)
+    return not is_seen and acts.leaves_out(visit.form.get("words", ""), passed_on)
+
+
+def _digest(words: str) -> str:
+    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()
 
 
 def _undo(desk: Desk, visit: Visit, case_id: CaseId) -> None:
     """Keep an answer from leaving, as the command `undo` by mail does."""
     row, who = _of_case(desk, case_id, visit.form.get("id", "")), visit.person.address
+    if row.status is OutboxStatus.PROPOSED:  # it does not leave by itself
+        raise NotFound
     by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, on the desk's page", LabelSource.COMMAND)
     desk.stages().desk.approval.undo(row.id, by)()
 

@@ -92,7 +92,7 @@ def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
             text = path.read_text(encoding="utf-8")
             entries = yaml.safe_load(text)
             nodes = yaml.compose(text, Loader=yaml.SafeLoader)
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             findings.append(Finding.error(path, mark.line + 1 if mark else None, f"cannot be read: {error}", TODO))
             continue

@@ -94,7 +94,7 @@ def files_of(
         is_of_packet: Whether a text repeats the packet, which is for staff only.
     """
     known = frozenset(quoted)
-    own = [(at, part) for at, part in enumerate(reply.attachments) if not _is_dropped(part, known)]
+    own = [(at, part) for at, part in enumerate(reply.attachments) if not is_left_out(part, known)]
     if not own:
         return Chosen(())
     if TNEF_DEFECT in "; ".join(reply.defects):
@@ -158,7 +158,7 @@ def clean_name(name: str) -> str:
     return f"{stem[: MAX_NAME_CHARACTERS - len(ending) - 1].strip('. ') or 'file'}.{ending}"
 
 
-def _is_dropped(part: Attachment, quoted: frozenset[str]) -> bool:
+def is_left_out(part: Attachment, quoted: frozenset[str]) -> bool:
     """Whether a part is no file of the writer's own: a logo, a signature, a wrapping, or what the packet enclosed."""
     is_wrapping = part.content_type in TNEF_TYPES or part.content_type in SIGNATURES
     return part.is_inline_image or is_wrapping or part.sha256 in quoted or part.name == ORIGINAL_NAME

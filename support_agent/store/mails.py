@@ -40,12 +40,23 @@ class Mails:
 
     database: Database
 
-    def record(self, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime) -> RecordedMail:
+    def record(
+        self,
+        raw: bytes,
+        message_id: str,
+        cursor: Cursor,
+        received_at: datetime,
+        sender: tuple[str, Level, str] | None = None,
+    ) -> RecordedMail:
         """Store a mail with the status `new`, and move the folder's cursor past it, in one transaction.
 
         The same bytes from any folder are one mail, also after retention deleted it.
+
+        Args:
+            sender: As in `save_sender`, where it is known already.
         """
         mail_id = mail_id_of(raw)
+        address, level, why = sender or (None, None, None)
         record = MailRecord(
             id=mail_id,
             raw_sha256=hashlib.sha256(raw).hexdigest(),
@@ -54,6 +65,9 @@ class Mails:
             uid_validity=cursor.uid_validity,
             uid=cursor.last_uid,
             received_at=received_at,
+            sender_address=address,
+            level=level,
+            sender_why=why,
         )
         with self.database.write() as session:
             cursors.move(session, cursor)

@@ -128,9 +128,12 @@ class DeskCommands:
                 assert_never(never)
 
     def offer(self, case_id: CaseId) -> Offer | None:
-        """What the last packet of a case offers now; None: it has none with commands."""
+        """What the last packet of a case offers now; None: it has none with commands.
+
+        The notice of an answer that leaves by itself is no packet to answer: see `Stages.pass_on`.
+        """
         for row in reversed(self.routing.threads.packets_of(case_id)):
-            if (found := self._ticket(row)) is None:
+            if row.kind is OutgoingKind.HELD or (found := self._ticket(row)) is None:
                 continue
             fitting, ticket = found
             secret = self.settings.agent.secret

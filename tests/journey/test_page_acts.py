@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlmodel import Session
 
+from support_agent.config.settings import CompanySettings
 from support_agent.core.modes import Mode
+from support_agent.errors import TransientError
 from support_agent.pipeline import handle
+from support_agent.store.database import Database
 from support_agent.store.desk_records import LabelOutcome
+from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from tests.fakes_desk import order, proposed_in, status_of
-from tests.fakes_journey import DESK, JAMES, Office, once, with_autonomy, write
-from tests.fakes_page import BY_PROXY, Browser
-from tests.fakes_room import found, says
+from tests.fakes_journey import DESK, JAMES, Office, office_in, once, with_autonomy, write
+from tests.fakes_page import BY_PROXY, Browser, Form, forms_of
+from tests.fakes_room import LikelyRooms, found, says
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.journey.test_fact_room import with_rooms
-from tests.unit.seen import REFUND
+from tests.unit.seen import REFUND, opened
 
 ADA = "ada@harborfile.example"
 
@@ -183,6 +194,57 @@ def test_a_person_may_write_again_and_close_again(office: Office) -> None:
         browser.act(case, "reopen")
 
 
+LOST = (
+    "Please restart it:\n-- \nand call us then.",
+    "See below.\n-----Original Message-----\nPress the red button.",
+    "You wrote:\n> it is slow\nWhich day was that?",
+    "Do this:\nWHAT WAS CONSIDERED\nAnd then that.",
+)
+"""Words that a mail program would have quoted or signed with; the last is a line of the packet."""
+
+
+@pytest.mark.parametrize("words", LOST)
+def test_what_would_be_left_out_of_own_words_is_shown_before_anything_leaves(office: Office, words: str) -> None:
+    """Failure: the page says that the words leave, and the customer gets half of them."""
+    browser = Browser(proposed_in(office).office)
+    page = browser.act(_case_of(browser), "own words", words=words)
+    assert "would be left out" in page
+    assert words.splitlines()[-1] in page, "the form still has the words"
+    assert not office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+    shown = next(form for form in forms_of(page) if "previewed" in form.fields)
+    assert "would be left out" in browser.send(shown, {"words": f"Now this.\n{words}"}).text, (
+        "other words than were seen"
+    )
+    assert "Your words leave now." in browser.send(shown, {"words": words}).text
+    (reply,) = office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+    assert opened(reply).get_content().strip() in words
+
+
+def test_the_same_words_again_are_not_said_to_leave(office: Office) -> None:
+    """Failure: the first mail bounced, the person sends it again, the page says yes, and nothing is sent."""
+    browser = Browser(proposed_in(office).office)
+    case = _case_of(browser)
+    assert "Your words leave now." in browser.act(case, "own words", words="It is fixed.")
+    assert "you wrote exactly these words" in browser.act(case, "own words", words="It is fixed.")
+    assert "Your words leave now." in browser.act(case, "own words", words="It is fixed, really.")
+    assert len(office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY)) == 2
+
+
+@pytest.mark.parametrize("file", [("original.eml", b"x", "text/plain"), ("a.asc", b"x", "application/pgp-signature")])
+def test_a_file_that_would_be_left_out_is_refused(office: Office, file: tuple[str, bytes, str]) -> None:
+    browser = Browser(proposed_in(office).office)
+    page = browser.act(_case_of(browser), "own words", [file], words="It is attached.")
+    assert "would be left out" in page
+    assert not office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+
+
+def test_refused_words_are_still_in_the_form(office: Office) -> None:
+    browser = Browser(proposed_in(office).office)
+    page = browser.act(_case_of(browser), "own words", words="approve ABC\nIt took me an hour to write this.")
+    assert "Nothing was done" in page
+    assert "It took me an hour to write this." in page
+
+
 def test_an_act_that_died_half_way_is_finished_by_the_worker(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mail of the act is new until it is done: the worker takes it up like any mail of staff."""
     proposed = proposed_in(office)
@@ -195,6 +257,102 @@ def test_an_act_that_died_half_way_is_finished_by_the_worker(office: Office, mon
     (mail,) = office.store.mails.find(status=MailStatus.NEW)
     handle(mail.id, once(), proposed.office.stages)
     assert status_of(office, proposed.answer) in (OutboxStatus.READY, OutboxStatus.SENT)
+
+
+def test_an_act_that_died_right_after_it_was_recorded_is_finished_by_the_worker(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the mail is stored without its sender, so the worker takes it for a forged one."""
+    proposed = proposed_in(office)
+    browser = Browser(proposed.office)
+    form, record = browser.forms(_case_of(browser))["approve"], Mails.record
+
+    def die_after(*given: Any) -> None:
+        record(*given)
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Mails, "record", die_after)
+        assert browser.send(form).status_code == 500
+    Shift(proposed.office, FakeMailbox([])).work()
+    assert status_of(office, proposed.answer) == OutboxStatus.SENT
+    assert len(office.store.cases.recent(10)) == 1
+
+
+ACTS = {
+    "approve": {},
+    "document": {},
+    "own words": {"words": "It is fixed."},
+    "close": {},
+    "give back": {},
+}
+WRITES = range(2, 10)
+"""An act's transactions; the first records it. Each is disturbed in one of the ways; all ways take minutes."""
+MIDDLE = 4
+"""A transaction in the middle of an act."""
+
+
+def _outcome(office: Office) -> tuple[object, ...]:
+    """All that an act changes; what it sends, and whom that reaches."""
+    (case,) = (entry.case for entry in office.store.cases.recent(10))
+    sent = sorted((row.kind, row.status, len(office.store.deliveries.of(row.id))) for row in office.store.outbox.find())
+    labels = [(one.outcome, one.choice, one.who) for one in office.store.labels.valid()]
+    changes = [(one.before, one.after, one.who) for one in office.store.cases.changes(case.id)]
+    mails = sorted(mail.status for mail in office.store.mails.find())
+    given = [to for to, _ in office.transport.given]
+    return case.state, case.assignee, sent, labels, changes, mails, given
+
+
+def _form(browser: Browser, what: str) -> Form:
+    case = _case_of(browser)
+    return browser.forms(f"{case}?choose=document:2" if what == "document" else case)[what]
+
+
+@pytest.mark.parametrize("what", ACTS)
+def test_whatever_stops_an_act_it_ends_as_if_nothing_had_stopped_it(
+    what: str, company_settings: CompanySettings, empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is busy or the process dies before or after any write, or the worker comes in between."""
+
+    def ended(name: str, disturb: Callable[[Office, int], None], at: int) -> tuple[object, ...]:
+        (tmp_path / name).mkdir()
+        with office_in(tmp_path / name, company_settings, empty_store) as office, monkeypatch.context() as patched:
+            proposed = proposed_in(office.with_rooms(LikelyRooms()))
+            browser = Browser(proposed.office)
+            form = _form(browser, what)
+            counted = itertools.count(1)
+            write = Database.write
+
+            @contextmanager
+            def disturbed(database: Database) -> Iterator[Session]:
+                number = next(counted)
+                if number == at:
+                    disturb(proposed.office, number)
+                with write(database) as session:
+                    yield session
+                if number == -at:
+                    disturb(proposed.office, number)
+
+            patched.setattr(Database, "write", disturbed)
+            browser.send(form, ACTS[what])
+            patched.setattr(Database, "write", write)
+            Shift(proposed.office, FakeMailbox([])).work()
+            return _outcome(office)
+
+    wanted = ended("whole", _busy, 0)
+    ways: tuple[Callable[[Office, int], None], ...] = (_busy, _die, _come_in_between)
+    for at, disturb in zip(WRITES, itertools.cycle(ways), strict=False):
+        assert ended(f"before-{at}", disturb, at) == wanted
+    assert ended("after", _busy, -MIDDLE) == wanted
+
+
+def _busy(*_: object) -> None:
+    raise TransientError("busy", code="database")
+
+
+def _come_in_between(office: Office, _: int) -> None:
+    for mail in office.store.mails.find(status=MailStatus.NEW):
+        handle(mail.id, once(), office.stages)
 
 
 def _die(*_: object, **__: object) -> None:

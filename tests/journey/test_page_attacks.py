@@ -28,11 +28,11 @@ from support_agent.config.desk_page import DeskPageSettings
 from support_agent.core.modes import Mode
 from support_agent.desk_page.sign_in import own_path
 from support_agent.store.records import OutboxStatus, OutgoingKind
-from tests.fakes_desk import Proposed, order, proposed_in, status_of
-from tests.fakes_journey import DESK, STRANGER, Office, with_autonomy, write
+from tests.fakes_desk import Proposed, held_in, order, proposed_in, status_of
+from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, with_autonomy, write
 from tests.fakes_page import BY_PROXY, WHO, Browser, Form, form_key_in, forms_of
 from tests.fakes_worker import FakeMailbox, Shift
-from tests.unit.seen import OFF_TOPIC, REFUND, opened
+from tests.unit.seen import OFF_TOPIC, REFUND, TWO, opened
 
 ADA, READER, NOBODY = "ada@harborfile.example", "reader@harborfile.example", "nobody@harborfile.example"
 PAGE = BY_PROXY.model_copy(update={"readers": (READER,), "admins": (DESK,)})
@@ -714,3 +714,62 @@ def test_a_mail_of_another_case_is_not_kept_back(office: Office) -> None:
     assert rows_of(staff) == before
     assert "The answer does not leave." in browser.send(form).text
     assert [status_of(staff, row) for row in rows] == [OutboxStatus.CANCELLED, OutboxStatus.READY]
+
+
+def test_an_answer_that_waits_for_a_person_is_not_undone(scene: Scene) -> None:
+    """Failure: it is judged as wrong, its item loses trust, and nothing else happens."""
+    browser = scene.browser()
+    form = browser.forms(scene.case)["approve"]
+    before = rows_of(scene.office)
+    assert browser.send(form, {"do": "undo", "id": scene.proposed.answer.id}).status_code == 404
+    assert rows_of(scene.office) == before
+
+
+def test_own_words_about_an_answer_that_leaves_by_itself_reach_nobody(office: Office) -> None:
+    """Failure: the customer gets the words of a person, and the answer that they were to replace."""
+    given = held_in(staffed(office))
+    browser = Browser(given.office, DESK, PAGE)
+    case = f"/cases/{given.answer.case_id}"
+    forms = browser.forms(case)
+    assert {"own words", "approve", "document"}.isdisjoint(forms)
+    before = rows_of(given.office)
+    assert browser.send(forms["undo"], {"do": "own words", "words": "That is wrong!"}).status_code == 404
+    assert rows_of(given.office) == before
+    assert "The answer does not leave." in browser.send(forms["undo"]).text
+    Shift(given.office, FakeMailbox([])).work()
+    assert "Your words leave now." in browser.act(case, "own words", words="It is fixed.")
+
+
+def test_the_open_question_is_answered_while_the_rest_waits_to_leave(office: Office) -> None:
+    """Failure: the notice of the part that waits takes the place of the packet with the question that is open."""
+    office = with_autonomy(staffed(office), hold_s=600, hold_notice=True)
+    mail_id, _ = office.handle(write(TWO, sender=JAMES))
+    browser = Browser(office, DESK, PAGE)
+    case = f"/cases/{office.sent(mail_id)[OutgoingKind.ANSWER].case_id}"
+    form = browser.forms(f"{case}?choose=document:2")["document"]
+    assert "What you chose leaves now." in browser.send(form).text
+    assert "undo" in browser.forms(case)
+
+
+@pytest.mark.parametrize("command", ["approve", "document 2", "own words", "close", "claim"])
+def test_own_words_that_are_a_command_are_not_carried_out(scene: Scene, command: str) -> None:
+    """The page said that the words leave, and something else happened; the button for it looks at more."""
+    browser = scene.browser()
+    before = rows_of(scene.office)
+    page = browser.act(scene.case, "own words", words=scene.proposed.lines[command])
+    assert "what you wrote is a command" in page
+    assert rows_of(scene.office) == before
+
+
+def test_the_page_says_whom_an_answer_goes_to(scene: Scene) -> None:
+    """Attack: somebody whom the customer wrote a copy to writes last, and waits for what is meant for the customer."""
+    copied = write(REFUND, sender=ANNA, number=30).replace(b"To: ", f"Cc: {JAMES}\r\nTo: ".encode(), 1)
+    mail_id, _ = scene.office.handle(copied)
+    case_id = scene.office.sent(mail_id)[OutgoingKind.PACKET].case_id
+    browser = scene.browser()
+    assert f"What you send goes to {ANNA}." in browser.get(f"/cases/{case_id}")
+    answered = scene.office.sent(mail_id)[OutgoingKind.ACKNOWLEDGEMENT].message_id
+    scene.office.handle(write("What is her plan?", sender=JAMES, number=31, in_reply_to=answered))
+    page = browser.get(f"/cases/{case_id}?choose=field:plan")
+    assert f"What you send goes to {JAMES}." in page
+    assert ANNA not in page.partition('id="preview"')[2].partition('id="own"')[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support_agent.core.levels import PROVEN
 from support_agent.errors import PermanentError
 from support_agent.store.records import MailId, MailStatus, mail_id_of
 from support_agent.store.store import Store
@@ -32,6 +33,14 @@ def test_the_same_bytes_are_one_mail(store: Store) -> None:
     assert (again.id, again.is_new) == (first.id, False)
     assert [mail.uid for mail in store.mails.find()] == [1]
     assert store.cursors.get("INBOX") == cursor(9)
+
+
+def test_a_mail_is_recorded_with_its_sender_at_once(store: Store) -> None:
+    """Rule: an act on the desk's page is never seen without who did it."""
+    recorded = store.mails.record(raw(), "<1@page.invalid>", cursor(1), NOON, ("ada@example.net", PROVEN, "signed in"))
+    mail = store.mails.get(recorded.id)
+    assert mail is not None
+    assert (mail.sender_address, mail.level, mail.sender_why) == ("ada@example.net", PROVEN, "signed in")
 
 
 def test_the_cursor_moves_with_the_mail(store: Store) -> None:

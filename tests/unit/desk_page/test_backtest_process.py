@@ -47,6 +47,20 @@ def zipped(*files: tuple[str, bytes]) -> bytes:
     return held.getvalue()
 
 
+METHODS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def broken_inside(method: int) -> bytes:
+    """A zip whose directory is whole and whose file is not."""
+    held = BytesIO()
+    with zipfile.ZipFile(held, "w", method) as archive:
+        archive.writestr("a.eml", MAIL * 50)
+    raw = bytearray(held.getvalue())
+    begin = len("a.eml") + 30 + 9
+    raw[begin : begin + 20] = b"\xff" * 20
+    return bytes(raw)
+
+
 def made(folder: Path, script: str) -> Backtests:
     return Backtests(LIMITS, folder / "support-agent.toml", folder / "work", (sys.executable, "-c", script))
 
@@ -122,6 +136,7 @@ def test_a_process_that_dies_leaves_a_failed_run_with_its_last_words(tmp_path: P
     [
         ("a.exe", b"MZ", "no mbox, no zip and no .eml"),
         ("a.zip", b"PK\x03\x04 broken", "the zip cannot be read"),
+        *(("a.zip", broken_inside(method), "the zip cannot be read") for method in METHODS),
         ("a.zip", zipped(*((f"{n}.eml", MAIL) for n in range(4))), "more than 3 files"),
         ("bomb.zip", zipped(("a.eml", b"\0" * 10_001)), "too large unpacked"),
         ("bomb.zip", zipped(*((f"{n}.eml", b"\0" * 40_000) for n in range(3))), "too large unpacked"),
@@ -166,3 +181,23 @@ def test_own_addresses_are_addresses() -> None:
     for text in ("--html", "a b", " ".join(f"{n}@example.org" for n in range(21))):
         with pytest.raises(PermanentError, match="write addresses"):
             own_addresses(text)
+
+
+def test_the_pid_of_an_earlier_run_is_gone_before_the_next_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the page dies before it writes the new one, and `stop` ends a stranger's process."""
+    backtests = made(tmp_path, ENDS)
+    backtests.start(ASKED, [("a.mbox", MBOX)])
+    backtests.wait(30)
+    pid = tmp_path / "work" / "desk-page" / "pid"
+    seen = [pid.exists()]
+
+    def begins(*_: object, **__: object) -> None:
+        seen.append(pid.exists())
+        raise OSError
+
+    monkeypatch.setattr("subprocess.Popen", begins)
+    with pytest.raises(OSError):  # noqa: PT011 the test's own
+        backtests.go_on()
+    assert seen == [True, False]

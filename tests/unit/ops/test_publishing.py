@@ -179,3 +179,23 @@ def test_a_template_that_fails_its_tests_or_hides_a_part_is_an_error(company: Co
 def test_line_ends_of_browsers_become_those_of_files() -> None:
     place = Place(kind=Kind.DOCUMENT, name="001-x.md")
     assert Draft(place=place, text="a\r\nb\r\n\r\n", base=NEW).raw == b"a\nb\n"
+
+
+NESTED = "[" * 20_000
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        Draft(place=Place(kind=Kind.TEMPLATE, name="en/words.yaml"), text=f"reason: {NESTED}"),
+        Draft(place=Place(kind=Kind.TEMPLATE, name="tests/answers.yaml"), text=NESTED),
+        Draft(place=Place(kind=Kind.DOCUMENT, name="001-refund.md"), text=f"---\nnumber: {NESTED}\n---\nText\n"),
+    ],
+    ids=lambda draft: draft.place.name,
+)
+def test_a_file_that_no_parser_reads_is_an_error_of_that_file(company: CompanySettings, draft: Draft) -> None:
+    """Attack: brackets without end. The page fails, and a worker that takes the file over dies, at each start again."""
+    findings = check_draft(Settings(company=company), draft, TODAY)
+    assert [
+        one for one in findings if one.severity is Severity.ERROR and one.path and one.path.name in draft.place.name
+    ]
