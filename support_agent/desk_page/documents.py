@@ -137,7 +137,7 @@ def show(desk: Desk, visit: Visit) -> Result:
         "refused": refused,
         "question": visit.query.get("question", "")[:MAX_QUESTION],
         "versions": _versions(desk, number, language, raw.digest),
-        "uses": desk.store.uses.cases(number, MOST_CASES),
+        "uses": desk.store.uses.cases(number, MOST_CASES, desk.now() - RECENT),
         "labels": _labels(desk, number),
         "may_edit": visit.may(Role.ADMIN),
     }

@@ -78,11 +78,11 @@ class Uses:
         names = ("number", "language", "version", "mails", "first_at", "last_at")
         return tuple(DocumentUse(**dict(zip(names, row, strict=True))) for row in rows)
 
-    def cases(self, number: int, limit: int) -> tuple[SentIn, ...]:
-        """Return the cases in which a document was sent last, the newest first."""
+    def cases(self, number: int, limit: int, since: datetime | None = None) -> tuple[SentIn, ...]:
+        """Return the cases in which a document was sent last, at this instant or later, the newest first."""
         with self.database.read() as session:
             columns, last = (CaseRow.id, CaseRow.subject, CaseRow.customer_address), _last(OutboxRow.sent_at)
-            query = _query(session, None, number, *columns, last).where(col(CaseRow.id) == col(OutboxRow.case_id))
+            query = _query(session, since, number, *columns, last).where(col(CaseRow.id) == col(OutboxRow.case_id))
             rows = session.exec(query.group_by(*columns).order_by(last.desc(), col(CaseRow.id)).limit(limit)).all()
         return tuple(
             SentIn(case_id=CaseId(case_id), subject=subject, customer_address=address, last_at=at)
@@ -164,11 +164,12 @@ def _query(session: Session, since: datetime | None, number: int | None, *column
     item = within(literal_column(inner), *paths[1:]).table_valued("value", name="item")
     conditions: list[ColumnElement[bool]] = [
         col(OutboxRow.kind) == OutgoingKind.ANSWER,
-        col(OutboxRow.status) == OutboxStatus.SENT,
         _part(session, "kind") == "document",
     ]
-    if since is not None:
-        conditions.append(col(OutboxRow.sent_at) >= since)
+    if since is None:
+        conditions.append(col(OutboxRow.status) == OutboxStatus.SENT)
+    else:  # joined to "", so that SQLite searches by the instant: almost all mails have this status
+        conditions += [col(OutboxRow.sent_at) >= since, col(OutboxRow.status).concat("") == OutboxStatus.SENT]
     if number is not None:
         conditions.append(cast(_part(session, "number"), Integer) == number)
     tables = join(

@@ -42,7 +42,9 @@ def test_the_cases_of_a_document_are_the_newest_first_and_no_more_than_asked_for
     for number in range(1, 4):
         _answer(store, number, (1, "a"), day=number)
     _answer(store, 9, (2, "x"), day=9)
-    assert [one.case_id for one in store.uses.cases(1, 2)] == [f"{CASE}3", f"{CASE}2"]
+    found = store.uses.cases(1, 2)
+    assert [one.case_id for one in found] == [f"{CASE}3", f"{CASE}2"]
+    assert [one.case_id for one in store.uses.cases(1, 2, found[0].last_at)] == [f"{CASE}3"]
 
 
 def test_versions_of_a_document_are_those_of_its_number_the_last_sent_first(store: Store) -> None:
