@@ -54,7 +54,7 @@ bench: $(INSTALLED)
 
 # The pages of docs/ as a site, in build/docs; fails at a link that leads nowhere.
 docs: $(INSTALLED)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements-dev.lock --group docs
+	@$(BIN)/uv pip install -q --python $(BIN)/python -c requirements-dev.lock --group docs
 	$(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build -q -W -b html docs build/docs
 
