@@ -17,7 +17,7 @@ from typing import NamedTuple
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.cases.escalation import EscalationReason
 from support_agent.config.agent import AgentSettings
-from support_agent.core.levels import CUSTOMER, Level
+from support_agent.core.levels import CUSTOMER, UNKNOWN, Level
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind, Passed
 from support_agent.store.store import Store
@@ -39,6 +39,14 @@ class Used(NamedTuple):
     what: str
     used: int
     limit: int
+
+
+class Stops(NamedTuple):
+    """Why nothing is decided, nothing leaves, and mail of unknown senders waits; "" for each that goes on."""
+
+    deciding: str
+    sending: str
+    unknown_senders: str
 
 
 def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
@@ -136,6 +144,11 @@ class Rates:
     def sending_breaker(self, now: datetime) -> str:
         """Why nothing automatic may leave the outbox now, or ""."""
         return self._too_many(self._passed(now).sent)
+
+    def stops(self, now: datetime) -> Stops:
+        """Why automatic mail stands still now; that of unknown senders alone only where nothing stops all of it."""
+        deciding, sending = self.breaker(now), self.sending_breaker(now)
+        return Stops(deciding, sending, "" if deciding or sending else self.breaker(now, UNKNOWN))
 
     def used(self, now: datetime) -> tuple[Used, ...]:
         """Use of the hourly limit, of the busiest sender's limit and of the busiest open case's limit."""

@@ -39,7 +39,8 @@ from support_agent.desk_page.visit import (
 from support_agent.errors import SupportAgentError
 from support_agent.mail.message import attached_bytes, parse
 from support_agent.mail.text.body import Attachment
-from support_agent.ops.explain import CaseStory, MailStory, WhyMail, timeline, why
+from support_agent.ops.explain import CaseStory, MailStory, timeline
+from support_agent.ops.provenance_report import lines_of
 from support_agent.ops.retrieval_report import RetrievalReport
 from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
 from support_agent.outbound.staff_files import clean_name
@@ -101,7 +102,7 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
     case_id = CaseId(visit.path["case"])
     story, stages = timeline(desk.store, case_id), desk.stages()
     offer, choice = stages.desk.offer(case_id), _choice(visit.query.get("choose"))
-    preview, refused = _preview(desk, story, offer, choice)
+    preview, refused = _preview(desk, stages, case_id, offer, choice)
     record = desk.store.cases.get_one(case_id)
     to, passed_on = _recipient(stages, offer), _passed_on(desk, visit, offer)
     values = {
@@ -109,8 +110,8 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
         "entries": tuple(_entry(desk, mail) for mail in story.mails),
         "offer": offer,
         "keys": {command.code: key for command, key in (offer.keys.items() if offer else ())},
-        "waiting": _waiting(desk, story, offer),
-        "held": _held(desk, story),
+        "waiting": _waiting(desk, case_id, offer),
+        "held": desk.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.READY),
         "preview": preview,
         "refused": refused,
         "seen": acts.state_of(desk, record),
@@ -182,10 +183,11 @@ def frame(desk: Desk, visit: Visit) -> Result:
     """The HTML of an answer: one of the outbox, or, with `choose` in the address, the preview of that choice."""
     case_id = CaseId(visit.path["case"])
     if (choice := _choice(visit.query.get("choose"))) is not None:
-        offer = desk.stages().desk.offer(case_id)
+        stages = desk.stages()
+        offer = stages.desk.offer(case_id)
         if offer is None:
             raise NotFound
-        return Framed(_made(desk, offer, choice).html)
+        return Framed(_made(stages, offer, choice).html)
     row = _of_case(desk, case_id, visit.query.get("id", ""))
     record = desk.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
     if record is None or row.kind.is_for_desk or row.kind is OutgoingKind.PERSON_REPLY:
@@ -273,23 +275,23 @@ def _entry(desk: Desk, mail: MailStory) -> Entry:
     return Entry(mail, parse(desk.store.mails.raw(mail.mail_id)).attachments, is_act)
 
 
-def _waiting(desk: Desk, story: CaseStory, offer: Offer | None) -> Answer | None:
+def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> Answer | None:
     """The answer that waits for a person."""
     row = offer.proposed if offer is not None else None
     if row is None or row.status is not OutboxStatus.PROPOSED:
         return None
-    found = next((one for one in why(desk.store, story.case_id) if _is_of(one, row)), None)
-    return Answer(found.subject, found.lines, f"/cases/{story.case_id}/frame?id={row.id}") if found else None
+    record = desk.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
+    if record is None:
+        return None
+    plan = desk.store.plans.get(row.mail_id)
+    subject, lines = lines_of(record, _queries(desk, plan.company_version) if plan is not None else None)
+    return Answer(subject, lines, f"/cases/{case_id}/frame?id={row.id}")
 
 
-def _is_of(mail: WhyMail, row: OutboxRecord) -> bool:
-    return mail.message_id == row.message_id
-
-
-def _held(desk: Desk, story: CaseStory) -> tuple[OutboxRecord, ...]:
-    """The answers that leave by themselves soon."""
-    rows = desk.store.outbox.find(case_id=story.case_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.READY)
-    return tuple(rows)
+def _queries(desk: Desk, version: str) -> Queries | None:
+    """The account queries of a version of the company's files."""
+    stored = desk.store.versions.queries(version)
+    return None if stored is None else Queries.model_validate(stored)
 
 
 def _asked(story: CaseStory, offer: Offer | None) -> MailStory | None:
@@ -315,22 +317,20 @@ def _recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
 
 
 def _preview(
-    desk: Desk, story: CaseStory, offer: Offer | None, choice: PersonChoice | None
+    desk: Desk, stages: Stages, case_id: CaseId, offer: Offer | None, choice: PersonChoice | None
 ) -> tuple[Answer | None, str]:
     """A choice as the customer would get it, or why it cannot be sent."""
     if choice is None or offer is None:
         return None, ""
     try:
-        made = _made(desk, offer, choice)
+        made = _made(stages, offer, choice)
     except SupportAgentError as error:
         return None, str(error)
-    queries = desk.store.versions.queries(desk.company.version)
-    frame = f"/cases/{story.case_id}/frame?choose={choice.text}"
-    return shown_answer(made, frame, desk.now(), Queries.model_validate(queries) if queries is not None else None), ""
+    frame = f"/cases/{case_id}/frame?choose={choice.text}"
+    return shown_answer(made, frame, desk.now(), _queries(desk, stages.company.version)), ""
 
 
-def _made(desk: Desk, offer: Offer, choice: PersonChoice) -> RenderedMail:
-    stages = desk.stages()
+def _made(stages: Stages, offer: Offer, choice: PersonChoice) -> RenderedMail:
     _, final = stages.desk.chosen_answer(offer.customer_mail, choice)
     return answer_mail(final, stages.queue.templates, Verifier.of(stages.company))
 

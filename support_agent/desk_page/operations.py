@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import lru_cache
 from importlib.metadata import version
 from math import ceil
 from typing import NamedTuple
@@ -26,7 +25,6 @@ from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.ops.store_health import ENDS, TOO_MANY_TODO
 from support_agent.outbound.delivery_status import Choice, Entry, choices_for, entries
 from support_agent.planner.calibration import read_calibration
-from support_agent.store.database import Database
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
 from support_agent.workflow.approval import Approver, choose
@@ -140,9 +138,7 @@ def _limits(desk: Desk) -> tuple[Limit, ...]:
     """What limits hold back now, and mails of the last day that ended by a limit or a rule."""
     stages, now = desk.stages(), desk.now()
     found = []
-    deciding, sending = stages.rates.breaker(now), stages.rates.sending_breaker(now)
-    unknown = "" if deciding or sending else stages.rates.breaker(now, 0)
-    for why in dict.fromkeys(filter(None, (deciding, sending, unknown))):
+    for why in dict.fromkeys(filter(None, stages.rates.stops(now))):
         found.append(Limit(why, TOO_MANY_TODO))
     for end in ENDS:
         if number := desk.store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
@@ -160,7 +156,7 @@ def _versions(desk: Desk) -> dict[str, str]:
         "language_model": _language_model(settings),
         "embedding": ", ".join(model.title for model in needed_models(settings)),
         "calibration": _calibration(settings),
-        "schema": f"{desk.store.database.revision()} / {_head(desk.store.database)}",
+        "schema": f"{desk.store.database.revision()} / {desk.store.database.head() or '-'}",
     }
 
 
@@ -177,12 +173,6 @@ def _calibration(settings: Settings) -> str:
     except ConfigError as error:
         return str(error)
     return "-" if found is None else f"{found.version}, {found.made_at:%Y-%m-%d}"
-
-
-@lru_cache(maxsize=8)
-def _head(database: Database) -> str:
-    """The newest schema of this program; it is in files, which do not change while it runs."""
-    return database.head() or "-"
 
 
 PAGES = (

@@ -205,8 +205,7 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
                 yield ok(subject, "nothing was sent yet")
             return
         rates = Rates(store, agent)
-        deciding, sending = rates.breaker(now), rates.sending_breaker(now)
-        unknown_senders = "" if deciding or sending else rates.breaker(now, 0)
+        deciding, sending, unknown_senders = rates.stops(now)
         if deciding or sending or unknown_senders:
             what = "mail of unknown senders waits" if unknown_senders else "nothing automatic is sent"
             what = "everything automatic waits" if deciding else what

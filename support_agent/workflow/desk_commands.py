@@ -260,8 +260,7 @@ class DeskCommands:
         """Send what a person chose instead of what was proposed."""
         if choice is None:
             raise _refused("it does not say what to send: document 3, or send field:plan")
-        customer_mail, proposed_id = fitting.customer_mail, OutboxId(fitting.packet.proposed_id or "")
-        proposed = self.store.outbox.get(proposed_id)
+        customer_mail, proposed = fitting.customer_mail, self._proposed_of(fitting.packet)
         if proposed is not None and proposed.status in GOING:
             raise _refused(f"the answer that was proposed is {proposed.status.value}")
         sender, final = self.chosen_answer(customer_mail, choice)
@@ -269,7 +268,7 @@ class DeskCommands:
         def send() -> None:
             self.labelling.sent(customer_mail.id, choice, final, mail.sender.address)
             if proposed is not None and proposed.status is PROPOSED:
-                self._cancel(proposed_id, mail, f"{choice.text} instead")
+                self._cancel(proposed.id, mail, f"{choice.text} instead")
             self.queue.chosen(mail, final, sender, customer_mail)
 
         return send
