@@ -37,7 +37,7 @@ from support_agent.facts.opening import open_rooms, open_search, open_topic_sear
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
-from support_agent.store.lock import only_process
+from support_agent.store.lock import among_workers
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
@@ -146,6 +146,7 @@ def wire(
     now: Callable[[], datetime],
     random: Callable[[], float] = lambda: 0.0,
     lookup_txt: TxtLookup | None = None,
+    worker: str = "",
 ) -> Stages:
     """Wire the stages of the journey, for the worker or for a dry run on a temporary store.
 
@@ -154,6 +155,7 @@ def wire(
         now: The clock.
         random: 0 to 1, for the spread of waits.
         lookup_txt: Looks up DKIM keys; the system's DNS by default.
+        worker: The name of the worker among those on the store.
     """
     from support_agent.cases.autonomy import Autonomy
     from support_agent.cases.breaker import Breaker
@@ -182,7 +184,9 @@ def wire(
     queue = OutboundQueue(store, settings, company, templates, now)
     autonomy = Autonomy(store, settings.autonomy)
     approval = Approval(store, settings, company, templates, autonomy, now)
-    outbox_sender = OutboxSender(store, transport, settings.smtp, now, breaker.sending, approval.withdrawn, random)
+    outbox_sender = OutboxSender(
+        store, transport, settings.smtp, now, breaker.sending, approval.withdrawn, random, worker
+    )
     labelling = Labelling(store, company, autonomy, now)
     return Stages(
         store=store,
@@ -226,7 +230,8 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     models: dict[tuple[ModelSettings, float], LanguageModel] = {}
     workers: dict[str, Worker] = {}
     with ExitStack() as opened:
-        engine = Engine(engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine)
+        itself = executor_id(uuid.uuid4().hex[:8])
+        engine = Engine(engine_url(settings.store.url), itself, settings.engine, alive=lambda: workers[""].alive())
         for name, one in each.items():
             key = (one.model, one.grading.timeout_s)
             if key not in models:
@@ -243,12 +248,21 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
     from support_agent.ops.check import require_sound_files
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
+    from support_agent.workflow.membership import Membership
     from support_agent.workflow.renewal import Renewal
     from support_agent.workflow.sent_answers import SentAnswers
     from support_agent.workflow.worker import Worker
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
-    with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
+    itself = engine.executor_id
+    with (
+        among_workers(settings.store.url, holder, timeout_s=timeout_s) as has_others,
+        open_store(settings) as store,
+    ):
+        if not has_others:
+            store.leases.end_all()
+        started_anew: set[MailId] = set()
+        membership = Membership(store.leases, itself, settings.engine.lease_s, utc_now, time.monotonic)
         tokens = TokenSource(settings.oauth)
         transport = SmtpTransport(settings.smtp, tokens, utc_now)
 
@@ -258,7 +272,9 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
         def open_stages() -> Stages:
             decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
             company, templates = decider.company, decider.templates
-            stages = wire(settings, store, transport, company, templates, lambda: decider, utc_now, random.random)
+            stages = wire(
+                settings, store, transport, company, templates, lambda: decider, utc_now, random.random, worker=itself
+            )
             stages.keep_company()
             return stages
 
@@ -282,14 +298,18 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
                 random=random.random,
                 sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
                 sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
+                is_outdated=lambda: files.is_outdated,
                 renewed=lambda: worker_on(stages) if (stages := files.renew()) is not None else None,
+                membership=membership,
+                started_anew=started_anew,
             )
 
         files = Renewal(lambda: stamp_of(settings.company), open_stages, reopen_stages)
         journeys = engine.serve(name, journey)
         worker = worker_on(files.current)
-        worker.recover()
-        with closing(transport):
+        membership.led = worker.look_after_dead
+        with closing(transport), membership.renewing():
+            worker.recover()
             yield worker
 
 

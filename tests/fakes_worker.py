@@ -159,8 +159,21 @@ class InlineEngine:
         except SupportAgentError as error:
             self.failures.append(Failure(mail_id, error))
 
+    def follow_queued(self) -> None:
+        """Nothing is ever queued."""
+
     def wait_until_idle(self, timeout_s: float) -> bool:
         return not self.is_busy
+
+    @contextmanager
+    def still(self, timeout_s: float) -> Iterator[bool]:
+        yield not self.is_busy
+
+    def is_at_work(self) -> bool:
+        return self.is_busy
+
+    def take_over_dead(self) -> None:
+        """Nobody else works here."""
 
     def failed(self) -> list[Failure]:
         return self.failures

@@ -120,9 +120,12 @@ class EngineSettings(Frozen):
     """How mails are handled: how many at once, how often a step is tried, how long records are kept."""
 
     concurrency: Annotated[int, Field(ge=1, le=64)] = 1
-    """Cases handled at the same time; mails of one case always run one after the other."""
-    poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 0.2
-    """How often the queue is polled: the longest wait before the next mail starts."""
+    """Cases that one process handles at the same time; mails of one case always run one after the other."""
+    poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 1.0
+    """How often the queue is polled for mails that no event announced."""
+    lease_s: Annotated[float, Field(ge=3, le=600)] = 30.0
+    """A worker on PostgreSQL that has not renewed its lease for so long is taken for dead: another worker fetches the
+    mailbox, and the others take over its mails."""
     step_attempts: Annotated[int, Field(ge=1, le=20)] = 4
     """Most tries of one step that fails with a transient error; then the mail goes to the desk: escalated, or
     quarantined if it cannot be decided at all."""

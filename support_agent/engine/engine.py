@@ -1,34 +1,38 @@
 """Run each mail's journey as recorded steps, so that a process that dies loses nothing.
 
 Invariant: a step whose result was recorded never runs again, a mail started twice runs once, and mails of one
-thread run one after the other in the order of their start. A step runs *at least* once: a step that was running when
-the process died runs again, which is why the outbox, not the engine, prevents a second mail. All records are JSON.
-Checked by tests/integration/engine: real processes, real `kill -9`, SQLite and PostgreSQL.
+thread run one after the other in the order of their start, on PostgreSQL across all processes. A step runs *at least*
+once: a step that was running when the process died runs again, which is why the outbox, not the engine, prevents a
+second mail. A process that was taken for dead and goes on cannot record a step of a mail that another has taken over.
+All records are JSON. Checked by tests/integration/engine: real processes, real `kill -9`, SQLite and PostgreSQL.
 
-Only this file uses DBOS; the journey sees `steps.Steps`.
+Only this package uses DBOS; the journey sees `steps.Steps`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
-from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, DBOSClient, DBOSConfig, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 from pydantic import JsonValue
 
 from support_agent.config.settings import EngineSettings
-from support_agent.engine.database import mapped_errors, prepare, shown
-from support_agent.engine.steps import ERROR_CLASSES, Steps, Work, first_line, known_error
+from support_agent.engine.database import is_postgresql, mapped_errors, prepare, shown
+from support_agent.engine.hands import Hands
+from support_agent.engine.queues import Announcements, Queues
+from support_agent.engine.records import JsonSerializer, brand_and_mail, failure_of, id_of, interruptions_of, queue_of
+from support_agent.engine.steps import Steps, Work, first_line, known_error
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
 log = structlog.get_logger(__name__)
@@ -36,7 +40,6 @@ log = structlog.get_logger(__name__)
 APPLICATION = "support-agent"
 APPLICATION_VERSION = "1"
 """Never changes: DBOS ignores the work of another version. The names of the steps reveal a changed journey."""
-QUEUE = "mails"
 WORKFLOW = "handle_mail"
 ACTIVE = ["ENQUEUED", "PENDING"]
 FAILED = ["ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
@@ -45,6 +48,8 @@ FINISHED = ["SUCCESS", *FAILED]
 DELETE_BATCH = 500
 LOST_AFTER_S = 5.0
 """After this time a mail is queued again that is recorded as running here while no thread runs it."""
+LAST_PLACE = 2**30
+"""Places in the queue are counted anew from here on; the column ends at twice this."""
 
 Handle = Callable[[str, Steps], str]
 """The journey of one mail: takes the mail's id and its steps, returns the outcome."""
@@ -68,17 +73,30 @@ class Engine:
         settings: The `engine` section.
         handle: The journey; runs once per mail, and again from its first open step after each interruption. None: only
             brands are served.
+        alive: Returns the executor ids of the processes that work on this database now. By default there is none
+            besides this one.
     """
 
     _live: Engine | None = None
 
-    def __init__(self, url: str, executor_id: str, settings: EngineSettings, handle: Handle | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        executor_id: str,
+        settings: EngineSettings,
+        handle: Handle | None = None,
+        alive: Callable[[], Collection[str]] = tuple,
+    ) -> None:
         self._url = url
-        self._executor_id = executor_id
+        self.executor_id = executor_id
         self._settings = settings
         self._handles = {"": handle} if handle is not None else {}
+        self._alive = alive
         self._workflow: Callable[[str, str], str] | None = None
-        self._in_hand: set[str] = set()
+        self._hands = Hands()
+        self._ended = threading.Event()
+        self._queues = Queues(settings.concurrency, settings.poll_interval_s, self._ended.set)
+        self._announcements = Announcements(url, self._queues.ring) if is_postgresql(url) else None
         self._lost_since: dict[str, float] = {}
         self._starting = threading.Lock()
         self._requeuing = threading.Lock()
@@ -98,7 +116,7 @@ class Engine:
         return BrandJourneys(self, brand)
 
     def launch(self) -> None:
-        """Open the database, take over the mails of a dead process, and begin to work.
+        """Open the database, take over the mails of dead processes, and begin to work.
 
         Raises:
             ConfigError: the database cannot be used, or an engine is already running in this process.
@@ -116,9 +134,11 @@ class Engine:
 
         self._workflow = handle_mail
         try:
-            self._open_queue()
-            DBOS(config=self._configuration())
+            self._open_queues()
+            dbos = DBOS(config=self._configuration())
+            self._queues.watch(dbos)
             DBOS.launch()
+            self._queues.start(dbos, [queue_of(brand) for brand in self._handles])
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
             raise ConfigError(
@@ -126,8 +146,10 @@ class Engine:
                 "check that it is reachable and that this user may create tables in it",
                 code="engine_database",
             ) from error
+        if self._announcements is not None:
+            self._announcements.start()
         Engine._live = self
-        log.info("engine_launched", executor_id=self._executor_id, database=shown(self._url))
+        log.info("engine_launched", executor_id=self.executor_id, database=shown(self._url))
 
     @mapped_errors()
     def start(self, mail_id: str, thread: str, brand: str = "") -> None:
@@ -142,11 +164,22 @@ class Engine:
         if self._workflow is None or Engine._live is not self:
             raise RuntimeError("the engine is not running: launch() comes first")
         with self._starting:
+            if self._next_place > LAST_PLACE:
+                self._next_place = _next_place(DBOS)
             # The priority keeps the order: by default DBOS orders by time, on SQLite in whole seconds.
             place = SetEnqueueOptions(queue_partition_key=thread, priority=self._next_place)
             self._next_place += 1
-            with SetWorkflowID(_id_of(brand, mail_id)), place:
-                DBOS.enqueue_workflow(_queue_of(brand), self._workflow, _id_of(brand, mail_id), thread)
+            with SetWorkflowID(id_of(brand, mail_id)), place:
+                DBOS.enqueue_workflow(queue_of(brand), self._workflow, id_of(brand, mail_id), thread)
+            self._queues.ring(queue_of(brand))
+            if self._announcements is not None:
+                self._announcements.announce()
+
+    @mapped_errors()
+    def follow_queued(self) -> None:
+        """Queue further mails behind all that are queued; call it when this process begins to start mails."""
+        with self._starting:
+            self._next_place = _next_place(DBOS)
 
     @mapped_errors()
     def wait_until_idle(self, timeout_s: float, brand: str = "") -> bool:
@@ -156,30 +189,51 @@ class Engine:
         """
         deadline = time.monotonic() + timeout_s
         while not self._stopping.is_set():
+            self._ended.clear()
             if not DBOS.list_workflows(
-                status=ACTIVE, queue_name=_queue_of(brand), limit=1, load_input=False, load_output=False
+                status=ACTIVE, queue_name=queue_of(brand), limit=1, load_input=False, load_output=False
             ):
                 return True
             self._requeue_lost()
-            if time.monotonic() >= deadline:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
                 return False
-            self._stopping.wait(self._settings.poll_interval_s)
+            self._ended.wait(min(left_s, self._settings.poll_interval_s))
         return False
+
+    @contextmanager
+    def still(self, timeout_s: float, brand: str = "") -> Iterator[bool]:
+        """Let no journey of the brand begin in this process inside the block; yields whether none is running."""
+        with self._hands.still(brand, timeout_s) as is_still:
+            yield is_still
+
+    def is_at_work(self, brand: str = "") -> bool:
+        """Whether a journey of the brand runs in this process."""
+        return self._hands.has(brand)
+
+    @mapped_errors()
+    def take_over_dead(self, brand: str = "") -> None:
+        """Queue the brand's mails again that run in processes which are not alive any more."""
+        alive = {*self._alive(), self.executor_id}
+        for status in _pending(DBOS, queue_of(brand)):
+            if status.executor_id not in alive:
+                self._take_over(DBOS, status)
+        self._queues.ring(queue_of(brand))
 
     @mapped_errors()
     def failed(self, brand: str = "") -> list[Failure]:
         """Mails whose journey failed, oldest first, until `delete_finished` removes them."""
         failures = DBOS.list_workflows(status=FAILED, load_input=False)
-        named = ((*_brand_and_mail(status.workflow_id), status) for status in failures)
-        return [Failure(mail_id, _failure(status)) for owner, mail_id, status in named if owner == brand]
+        named = ((*brand_and_mail(status.workflow_id), status) for status in failures)
+        return [Failure(mail_id, failure_of(status)) for owner, mail_id, status in named if owner == brand]
 
     @mapped_errors()
     def ended(self, mail_ids: Sequence[str], brand: str = "") -> dict[str, bool]:
         """For each of these mails that was started: whether its journey ended without an error."""
-        ids = [_id_of(brand, mail_id) for mail_id in mail_ids]
+        ids = [id_of(brand, mail_id) for mail_id in mail_ids]
         parts = [ids[start : start + DELETE_BATCH] for start in range(0, len(ids), DELETE_BATCH)]
         return {
-            _brand_and_mail(status.workflow_id)[1]: status.status == "SUCCESS"
+            brand_and_mail(status.workflow_id)[1]: status.status == "SUCCESS"
             for part in parts
             for status in DBOS.list_workflows(workflow_ids=part, load_input=False, load_output=False)
         }
@@ -188,7 +242,7 @@ class Engine:
     def forget(self, mail_ids: Sequence[str], brand: str = "") -> None:
         """Delete the records of mails whose journey has ended, so that `start` runs them again."""
         if mail_ids:
-            DBOS.delete_workflows([_id_of(brand, mail_id) for mail_id in mail_ids])
+            DBOS.delete_workflows([id_of(brand, mail_id) for mail_id in mail_ids])
 
     @mapped_errors()
     def delete_finished(self, before: datetime) -> int:
@@ -218,21 +272,27 @@ class Engine:
         if Engine._live is not self:
             return
         self._stopping.set()
+        self._ended.set()
         abandon = threading.Timer(timeout_s, self._abandoning.set)
         abandon.start()
+        self._queues.stop()
+        if self._announcements is not None:
+            self._announcements.stop()
         # One second more, in which mails that stop before their next step end.
-        patience_s = math.ceil(timeout_s) + 1 if self._in_hand else 0
+        patience_s = math.ceil(timeout_s) + 1 if self._hands.all() else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience_s)
         abandon.cancel()
         self._abandoning.set()
         Engine._live = None
-        log.info("engine_stopped", executor_id=self._executor_id)
+        log.info("engine_stopped", executor_id=self.executor_id)
 
     def _run(self, workflow_id: str, thread: str) -> str:
         """Run one mail in a thread of the queue; any error becomes one of errors.py."""
-        self._in_hand.add(workflow_id)
-        brand, mail_id = _brand_and_mail(workflow_id)
-        with structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread, **_logged(brand)):
+        brand, mail_id = brand_and_mail(workflow_id)
+        with (
+            self._hands.holding(brand, workflow_id),
+            structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread, **_logged(brand)),
+        ):
             try:
                 return self._handles[brand](mail_id, Steps(self._record, self._settings, self._pause))
             except Exception as error:
@@ -241,8 +301,6 @@ class Engine:
                 known = known_error(error, "the journey")
                 log.error("mail_failed", code=known.code, error=type(known).__name__)
                 raise known from error
-            finally:
-                self._in_hand.discard(workflow_id)
 
     def _record(self, name: str, work: Work) -> JsonValue:
         if self._abandoning.is_set():
@@ -251,8 +309,7 @@ class Engine:
             return DBOS.run_step({"name": name}, work)
         except dbos_error.DBOSUnexpectedStepError as error:
             raise PermanentError(
-                f"step {name!r} does not match the recorded step: the journey has changed since this mail began "
-                "it, handle the mail by hand",
+                f"step {name!r} does not match the recorded step: the journey has changed since this mail began it",
                 code="journey_changed",
             ) from error
 
@@ -260,31 +317,28 @@ class Engine:
         if self._stopping.wait(seconds):
             raise _Interrupted
 
-    def _open_queue(self) -> None:
-        """Migrate the tables, register the queues and requeue interrupted mails, before any thread runs.
-
-        A queue that is registered after the launch would use the settings of the previous process.
-        """
+    def _open_queues(self) -> None:
+        """Migrate the tables, register the queues and requeue interrupted mails, before any thread runs."""
         DBOS.migrate(self._url)
         client = DBOSClient(
             system_database_url=self._url,
-            serializer=_JsonSerializer(),
+            serializer=JsonSerializer(),
             application_name=APPLICATION,
             retry_connection_errors=False,
         )
+        alive = self._alive()
         try:
             for brand in self._handles:
                 client.register_queue(
-                    _queue_of(brand),
+                    queue_of(brand),
                     worker_concurrency=self._settings.concurrency,
                     partition_concurrency=1,
                     polling_interval_sec=self._settings.poll_interval_s,
                 )
-            for status in client.list_workflows(status="PENDING", load_input=False, load_output=False):
-                if _brand_and_mail(status.workflow_id)[0] in self._handles:  # others wait until their brand is served
-                    self._take_over(client, status)
-            queued = client.list_workflows(status="ENQUEUED", load_input=False, load_output=False)
-            self._next_place = 1 + max((status.priority or 0 for status in queued), default=0)
+                for status in _pending(client, queue_of(brand)):
+                    if status.executor_id not in alive:
+                        self._take_over(client, status)
+            self._next_place = _next_place(client)
         finally:
             client.destroy()
 
@@ -296,14 +350,15 @@ class Engine:
     def _requeue_lost_alone(self) -> None:
         now = time.monotonic()
         pending = DBOS.list_workflows(
-            status="PENDING", executor_id=self._executor_id, load_input=False, load_output=False
+            status="PENDING", executor_id=self.executor_id, load_input=False, load_output=False
         )
-        lost = {status.workflow_id: status for status in pending if status.workflow_id not in self._in_hand}
+        in_hand = self._hands.all()
+        lost = {status.workflow_id: status for status in pending if status.workflow_id not in in_hand}
         self._lost_since = {workflow_id: self._lost_since.get(workflow_id, now) for workflow_id in lost}
         for workflow_id, status in lost.items():
             if now - self._lost_since[workflow_id] < LOST_AFTER_S:
                 continue
-            brand, mail_id = _brand_and_mail(workflow_id)
+            brand, mail_id = brand_and_mail(workflow_id)
             log.error("mail_lost_from_hand", mail_id=mail_id, **_logged(brand))
             self._lost_since[workflow_id] = now
             try:
@@ -313,13 +368,12 @@ class Engine:
                 log.warning("mail_not_taken_up", mail_id=mail_id, error=str(error), **_logged(brand))
 
     def _take_over(self, client: DBOSClient | type[DBOS], status: WorkflowStatus) -> None:
-        """Queue a mail again that ran in another process, or in a thread that is gone.
+        """Queue a mail again that ran in a dead process, or in a thread that is gone.
 
-        Only one process runs at a time, so every other one is dead. With several processes, this is the place to check
-        the lease of `status.executor_id`; DBOS refuses records of an executor that has lost its mail.
+        If that process still lives, DBOS refuses its further records, as the mail has another owner.
         """
-        workflow_id, count = status.workflow_id, _interruptions(status) + 1
-        brand, mail_id = _brand_and_mail(workflow_id)
+        workflow_id, count = status.workflow_id, interruptions_of(status) + 1
+        brand, mail_id = brand_and_mail(workflow_id)
         # Our own count, stored before the resume: resuming resets DBOS's count, and a mail that kills the process
         # each time must end.
         client.update_workflow_attributes(workflow_id, {"interruptions": count}, merge=True)
@@ -328,7 +382,7 @@ class Engine:
             log.error("mail_given_up", mail_id=mail_id, interruptions=count, **_logged(brand))
         else:
             # Without the name DBOS would use its internal queue, and the mail would lose its turn in the thread.
-            client.resume_workflow(workflow_id, queue_name=_queue_of(brand))
+            client.resume_workflow(workflow_id, queue_name=queue_of(brand))
             log.info("mail_taken_over", mail_id=mail_id, interruptions=count, **_logged(brand))
 
     def _configuration(self) -> DBOSConfig:
@@ -336,8 +390,8 @@ class Engine:
             "name": APPLICATION,
             "system_database_url": self._url,
             "application_version": APPLICATION_VERSION,
-            "executor_id": self._executor_id,
-            "serializer": _JsonSerializer(),
+            "executor_id": self.executor_id,
+            "serializer": JsonSerializer(),
             "sys_db_pool_size": len(self._handles) * (self._settings.concurrency + 2) + 2,
             # Database errors must not carry a mail's text into the log.
             "db_engine_kwargs": {"hide_parameters": True},
@@ -357,8 +411,22 @@ class BrandJourneys(NamedTuple):
     def start(self, mail_id: str, thread: str) -> None:
         self.engine.start(mail_id, thread, self.brand)
 
+    def follow_queued(self) -> None:
+        self.engine.follow_queued()
+
     def wait_until_idle(self, timeout_s: float) -> bool:
         return self.engine.wait_until_idle(timeout_s, self.brand)
+
+    @contextmanager
+    def still(self, timeout_s: float) -> Iterator[bool]:
+        with self.engine.still(timeout_s, self.brand) as is_still:
+            yield is_still
+
+    def is_at_work(self) -> bool:
+        return self.engine.is_at_work(self.brand)
+
+    def take_over_dead(self) -> None:
+        self.engine.take_over_dead(self.brand)
 
     def failed(self) -> list[Failure]:
         return self.engine.failed(self.brand)
@@ -374,18 +442,15 @@ class BrandJourneys(NamedTuple):
         return 0 if self.brand else self.engine.delete_finished(before)
 
 
-def _id_of(brand: str, mail_id: str) -> str:
-    """The workflow's id; that of a mail of the first mailbox is the mail's, as before there were brands."""
-    return f"{brand}:{mail_id}" if brand else mail_id
+def _pending(client: DBOSClient | type[DBOS], queue: str) -> list[WorkflowStatus]:
+    """The mails that run in any process."""
+    return client.list_workflows(status="PENDING", queue_name=queue, load_input=False, load_output=False)
 
 
-def _brand_and_mail(workflow_id: str) -> tuple[str, str]:
-    brand, _, mail_id = workflow_id.rpartition(":")
-    return brand, mail_id
-
-
-def _queue_of(brand: str) -> str:
-    return f"{QUEUE}-{brand}" if brand else QUEUE
+def _next_place(client: DBOSClient | type[DBOS]) -> int:
+    """The place behind all queued mails."""
+    queued = client.list_workflows(status="ENQUEUED", load_input=False, load_output=False)
+    return 1 + max((status.priority or 0 for status in queued), default=0)
 
 
 def _logged(brand: str) -> dict[str, str]:
@@ -402,32 +467,6 @@ class _Interrupted(BaseException):
     """The engine stops in the middle of a mail; not an Exception, so that no code records it as the mail's end."""
 
 
-class _JsonSerializer(Serializer):
-    """DBOS stores `{"value": ...}`, or `{"error": {...}}` for an error, with this; never a pickle."""
-
-    def name(self) -> str:
-        return "support_agent_json"
-
-    def serialize(self, data: Any) -> str:
-        if isinstance(data, Exception):
-            error = known_error(data, "the engine")
-            data = {"error": {"class": type(error).__name__, "code": error.code, "message": str(error)}}
-        else:
-            data = {"value": data}
-        try:
-            # ASCII, because every database stores an escaped lone surrogate or NUL.
-            return json.dumps(data, allow_nan=False, separators=(",", ":"))
-        except (TypeError, ValueError) as error:
-            raise PermanentError(f"only JSON can be recorded: {error}", code="not_json") from error
-
-    def deserialize(self, serialized_data: str) -> Any:
-        data = json.loads(serialized_data)
-        if "error" in data:
-            error = data["error"]
-            return ERROR_CLASSES[error["class"]](error["message"], code=error["code"])
-        return data["value"]
-
-
 class _LibraryLog(logging.Handler):
     """Logs DBOS's warnings as events of our log; a mail's own error (`exc_info`) is logged where it happens."""
 
@@ -441,18 +480,3 @@ def _route_library_log() -> None:
     library = logging.getLogger("dbos")
     library.propagate = False
     library.handlers = [_LibraryLog(logging.WARNING)]
-
-
-def _failure(status: WorkflowStatus) -> SupportAgentError:
-    """Why a mail failed, as one of our errors."""
-    if isinstance(status.error, SupportAgentError):
-        return status.error
-    return PermanentError(
-        f"given up after {_interruptions(status)} interruptions: each time the program died or was stopped "
-        "while it handled this mail",
-        code="interrupted",
-    )
-
-
-def _interruptions(status: WorkflowStatus) -> int:
-    return int((status.attributes or {}).get("interruptions", 0))

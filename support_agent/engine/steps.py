@@ -90,8 +90,8 @@ class Steps:
             raise known_error(error, f"step {name!r}") from error
         return _restore(name, stored, adapter)
 
-    def unrecorded(self, name: str, work: Callable[[], T]) -> T:
-        """Run `work` on each run, with the tries of a step; for results that are large and always the same.
+    def run(self, name: str, work: Callable[[], T]) -> T:
+        """Run `work` on each run of the mail, with the tries of a step; for work that may be done again.
 
         Raises:
             SupportAgentError: as `step`.

@@ -62,6 +62,8 @@ class OutboxSender:
     """Returns why an answer must not leave any more, or ""."""
     random: Callable[[], float] = lambda: 0.0
     """0 to 1: the share of `RETRY_SPREAD` added to a wait, so that waiting mails do not all become due at once."""
+    worker: str = ""
+    """The name of the worker that sends."""
 
     def send(self, mail_id: MailId) -> list[DeliveryStatus]:
         """Try each due outbox mail for an inbound mail once; mails to the desk go first."""
@@ -80,7 +82,7 @@ class OutboxSender:
             return DeliveryStatus.HELD
         if record.kind is OutgoingKind.ANSWER and (why := self.withdrawn(record)):
             return self._withdraw(record, why)
-        if not self.store.outbox.claim(record.id, self.now()):
+        if not self.store.outbox.claim(record.id, self.now(), self.worker):
             return DeliveryStatus.CLAIMED
         is_to_sender = record.kind.is_automatic_to_sender
         suppression = self.store.suppressions.of(record.recipient, self.now()) if is_to_sender else None

@@ -1,4 +1,4 @@
-"""The lock that lets only one process at a time work on a store.
+"""The lock on a store: workers share it on PostgreSQL, and one process has it alone on SQLite or to exchange the store.
 
 Invariant: the operating system (SQLite) or the database's server (PostgreSQL) holds the lock, so it ends with its
 process, even if that is killed. Checked by tests/integration/store/test_lock.py, with processes that are killed.
@@ -26,8 +26,21 @@ HOLDER = text(
 
 
 @contextmanager
+def among_workers(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[bool]:
+    """Work on a store, on PostgreSQL beside other workers; yields whether there can be others.
+
+    Args and errors: as of `only_process`.
+    """
+    parsed = normalise_url(url)
+    is_file = parsed.drivername == "sqlite"
+    lock = _file_lock(parsed, holder) if is_file else _server_lock(parsed, holder, timeout_s, is_shared=True)
+    with lock:
+        yield not is_file
+
+
+@contextmanager
 def only_process(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[None]:
-    """Keep every other process off a store until the block ends. A process that only reads needs no lock.
+    """Keep every worker off a store until the block ends. A process that only reads needs no lock.
 
     Args:
         url: As for `Store.open`.
@@ -39,7 +52,7 @@ def only_process(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[
     """
     parsed = normalise_url(url)
     is_file = parsed.drivername == "sqlite"
-    with _file_lock(parsed, holder) if is_file else _server_lock(parsed, holder, timeout_s):
+    with _file_lock(parsed, holder) if is_file else _server_lock(parsed, holder, timeout_s, is_shared=False):
         yield
 
 
@@ -63,7 +76,7 @@ def _file_lock(url: URL, holder: str) -> Iterator[None]:
 
 
 @contextmanager
-def _server_lock(url: URL, holder: str, timeout_s: float) -> Iterator[None]:
+def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) -> Iterator[None]:
     """Hold an advisory lock on a connection that does nothing else."""
     options = {"connect_timeout": math.ceil(timeout_s), "application_name": holder}
     engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=options)
@@ -71,7 +84,8 @@ def _server_lock(url: URL, holder: str, timeout_s: float) -> Iterator[None]:
         connection = engine.connect()
     try:
         with mapped_errors():
-            if not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": RUN_LOCK}):
+            lock = "pg_try_advisory_lock_shared" if is_shared else "pg_try_advisory_lock"
+            if not connection.scalar(text(f"SELECT {lock}(:key)"), {"key": RUN_LOCK}):
                 raise _taken(connection.scalar(HOLDER, {"key": RUN_LOCK}) or "")
         yield
     finally:

@@ -20,6 +20,7 @@ from support_agent.core.levels import Level
 from support_agent.errors import PermanentError
 from support_agent.store import cursors
 from support_agent.store.database import Database
+from support_agent.store.leases import Lease, require
 from support_agent.store.records import MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
 from support_agent.store.rows import affected, equal, insert_if_new
 from support_agent.store.tables import ForgottenMailRow, MailRow
@@ -47,6 +48,7 @@ class Mails:
         cursor: Cursor,
         received_at: datetime,
         sender: tuple[str, Level, str] | None = None,
+        lease: Lease | None = None,
     ) -> RecordedMail:
         """Store a mail with the status `new`, and move the folder's cursor past it, in one transaction.
 
@@ -54,6 +56,9 @@ class Mails:
 
         Args:
             sender: As in `save_sender`, where it is known already.
+            lease: Who fetches mails must still hold this.
+        Raises:
+            TransientError: somebody else holds the lease; nothing is stored.
         """
         mail_id = mail_id_of(raw)
         address, level, why = sender or (None, None, None)
@@ -70,6 +75,8 @@ class Mails:
             sender_why=why,
         )
         with self.database.write() as session:
+            if lease is not None:
+                require(session, lease)
             cursors.move(session, cursor)
             if session.get(ForgottenMailRow, mail_id) is not None:
                 return RecordedMail(id=mail_id, is_new=False)

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, tuple_, update
+from sqlalchemy import ColumnElement, func, tuple_, update
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError, TransientError
@@ -151,8 +151,12 @@ class Outbox:
         with self.database.read() as session:
             return records(session, *conditions, *equal((OutboxRow.mail_id, mail_id)))
 
-    def claim(self, outbox_id: OutboxId, now: datetime) -> bool:
-        """Turn a due row from `ready` to `sending` and count the attempt; False: another caller has it."""
+    def claim(self, outbox_id: OutboxId, now: datetime, by: str = "") -> bool:
+        """Turn a due row from `ready` to `sending` and count the attempt; False: another caller has it.
+
+        Args:
+            by: The worker that sends it now.
+        """
         statement = (
             update(OutboxRow)
             .where(
@@ -160,7 +164,7 @@ class Outbox:
                 col(OutboxRow.status) == OutboxStatus.READY,
                 col(OutboxRow.next_try_at) <= now,
             )
-            .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1)
+            .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1, claimed_by=by)
         )
         with self.database.write() as session:
             return affected(session, statement) == 1
@@ -185,19 +189,21 @@ class Outbox:
         with self.database.write() as session:
             _move(session, outbox_id, OutboxStatus.READY, last_detail=detail, next_try_at=next_try_at)
 
-    def recover_sending(self, desk_tries: int = 0) -> tuple[OutboxRecord, ...]:
-        """Turn rows that a dead process left in `sending` to `uncertain`; call it before any sender starts.
+    def recover_sending(self, desk_tries: int = 0, sending: Collection[str] = ()) -> tuple[OutboxRecord, ...]:
+        """Turn rows that a dead worker left in `sending` to `uncertain`.
 
         Nobody knows whether the server got the final dot, so a person decides; only mail to the desk is sent again.
 
         Args:
             desk_tries: A mail to the desk with fewer attempts is `ready` again.
+            sending: Workers that may be sending now; what they claimed stays.
         Returns:
             The rows that were `sending`, with their new status.
         """
         recovered = []
         with self.database.write() as session:
-            for row in records(session, col(OutboxRow.status) == OutboxStatus.SENDING):
+            is_left = func.coalesce(col(OutboxRow.claimed_by), "").not_in(sending)
+            for row in records(session, col(OutboxRow.status) == OutboxStatus.SENDING, is_left):
                 is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
                 after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
                 _move(session, row.id, after, last_detail=DIED_WHILE_SENDING)

@@ -16,6 +16,7 @@ from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database, normalise_url
 from support_agent.store.deliveries import Deliveries
 from support_agent.store.labels import Labels
+from support_agent.store.leases import Leases
 from support_agent.store.mails import Mails
 from support_agent.store.modes import Modes
 from support_agent.store.outbox import Outbox
@@ -42,6 +43,7 @@ class Store:
     database: Database
     mails: Mails
     cursors: Cursors
+    leases: Leases
     cases: Cases
     plans: Plans
     versions: Versions
@@ -74,6 +76,7 @@ class Store:
             database=database,
             mails=Mails(database),
             cursors=Cursors(database),
+            leases=Leases(database),
             cases=Cases(database),
             plans=Plans(database),
             versions=Versions(database),

@@ -112,6 +112,17 @@ class CursorRow(Row, table=True):
     fetched_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class LeaseRow(Row, table=True):
+    """What one worker among those on a store does alone, until the lease ends."""
+
+    __tablename__ = "leases"
+
+    name: str = Field(primary_key=True, sa_type=StoredText)
+    holder: str = Field(sa_type=StoredText)
+    token: int = Field(sa_type=BigInteger)
+    expires_at: datetime = Field(sa_type=UtcDateTime)
+
+
 class ForgottenMailRow(Row, table=True):
     """The id of a mail that retention deleted: a rescan of the mailbox must not answer it again."""
 
@@ -228,6 +239,7 @@ class OutboxRow(Row, table=True):
     sent_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     copied_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     notified_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    claimed_by: str | None = Field(default=None, sa_type=StoredText)
 
 
 class DeliveryUpdateRow(Row, table=True):

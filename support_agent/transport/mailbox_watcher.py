@@ -70,7 +70,7 @@ class Watch(Generic[M]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self.close()
 
     def seconds_since_last_fetch(self) -> float:
         """Seconds since the folder was last read completely, or since this watch began."""
@@ -112,7 +112,7 @@ class Watch(Generic[M]):
             except TransientError as error:  # some servers announce IDLE but fail at it
                 log.warning("idle_failed", error=str(error), pause_s=self._settings.idle_pause_s)
                 self._no_idle_until_s = self._clock() + self._settings.idle_pause_s
-                self._close()
+                self.close()
         stop.wait(timeout_s)
 
     def _may_idle(self) -> bool:
@@ -133,7 +133,7 @@ class Watch(Generic[M]):
         self._is_false_notification = self._is_notified and mails == 0
 
     def _failed(self, error: TransientError | ConfigError) -> None:
-        self._close()
+        self.close()
         longest_s = self._settings.reconnect_max_s
         doublings = min(self._failures, 30)
         # The longest wait varies too: else all clients would reconnect at once after a long outage.
@@ -151,6 +151,7 @@ class Watch(Generic[M]):
             silent_s = round(now_s - self._fetched_s)
             log.critical("mailbox_not_read", seconds_since_last_fetch=silent_s, failures=self._failures)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close the connection; the next fetch opens one."""
         self._mailbox = None
         self._connection.close()

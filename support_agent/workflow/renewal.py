@@ -36,6 +36,11 @@ class Renewal(Generic[Opened]):
         self._seen = stamp()
         self.current = open()
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the files have changed since they were looked at last."""
+        return self._stamp() != self._seen
+
     def renew(self) -> Opened | None:
         """Make it again if the files have changed; None: they have not, or cannot be used.
 

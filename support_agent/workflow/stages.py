@@ -25,7 +25,7 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
-from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_of
+from support_agent.cases.route import ReceivedMail, Route, RoutedMail, Taken, case_id_of
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
@@ -141,9 +141,16 @@ class Stages:
         self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
-    def identify(self, mail: ReceivedMail) -> Sender:
-        """Identify the sender and the level (RFC 8601)."""
-        return self.routing.senders.of(mail)
+    def take(self, mail: ReceivedMail, screening: Screening) -> Taken:
+        """Identify the sender (RFC 8601), route the mail to its case, and see whether it must wait."""
+        sender = self.routing.senders.of(mail)
+        route = self.route(mail, sender)
+        taken = Taken(screening=screening, sender=sender, route=route, must_wait=False)
+        if route.is_staff_reply:
+            return taken
+        routed = RoutedMail.on(mail, sender, route)
+        is_for_desk = self._is_unplanned(routed, screening) and not routed.closes
+        return taken.model_copy(update={"must_wait": self._must_wait(mail.id, is_for_desk=is_for_desk)})
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
         """Route the mail to its case: the thread's case if the sender is a participant, else a new one.
@@ -157,19 +164,11 @@ class Stages:
             return route
         return self.routing.continued(mail, sender, route, self._intention(mail, sender, route, alone))
 
-    def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
-        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
-        waits.
-
-        The worker starts the journey of a waiting mail again later.
-        """
-        mail = self.store.mails.get(mail_id)
-        why = self.breaker.for_mail(mail.level if mail is not None else None, is_for_desk=is_for_desk)
-        if not why and not is_for_desk and self.store.mails.follows_open(mail_id):
-            why = "an older mail of the case waits"
-        if why:
-            log.warning("mail_waits", mail_id=mail_id, why=why)
-        return bool(why)
+    def decide(self, mail: RoutedMail, taken: Taken) -> Decision:
+        """Decide the mail: with a plan, unless a rule, a reply's meaning or the case's state decides already."""
+        if self._is_unplanned(mail, taken.screening):
+            return self.unplanned(taken.screening, mail)
+        return self.plan(mail)
 
     def plan(self, mail: RoutedMail) -> Decision:
         """Decide the answer; the only stage that asks the language model."""
@@ -207,10 +206,10 @@ class Stages:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        if answers := self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.ANSWER):  # before the process died
-            return Outcome.ESCALATED if answers[0].status.is_unsent else Outcome.ANSWERED
         if decision.plan.outcome == "close":
             return self._close(mail, decision)
+        if (outcome := self._outcome_before(mail.id)) is not None:
+            return outcome
         if decision.final is None:
             return self.escalate(mail, decision)
         leaves = self.autonomy.of_answer(decision.final)
@@ -292,6 +291,31 @@ class Stages:
         return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
+
+    def _outcome_before(self, mail_id: MailId) -> Outcome | None:
+        """What an earlier run decided, if the process died after it; None: nothing is in the outbox."""
+        kinds = {row.kind: row for row in self.store.outbox.find(mail_id=mail_id)}
+        if (answer := kinds.get(OutgoingKind.ANSWER)) is not None:
+            return Outcome.ESCALATED if answer.status.is_unsent else Outcome.ANSWERED
+        return Outcome.ESCALATED if OutgoingKind.PACKET in kinds else None
+
+    def _is_unplanned(self, mail: RoutedMail, screening: Screening) -> bool:
+        """Whether the mail is decided without a plan."""
+        return screening.verdict is Verdict.DESK or not mail.route.may_answer or mail.intention is not None
+
+    def _must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
+        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
+        waits.
+
+        The worker starts the journey of a waiting mail again later.
+        """
+        mail = self.store.mails.get(mail_id)
+        why = self.breaker.for_mail(mail.level if mail is not None else None, is_for_desk=is_for_desk)
+        if not why and not is_for_desk and self.store.mails.follows_open(mail_id):
+            why = "an older mail of the case waits"
+        if why:
+            log.warning("mail_waits", mail_id=mail_id, why=why)
+        return bool(why)
 
     def _leave_to_person(self, mail: RoutedMail, decision: Decision, leaves: Leaves) -> Outcome:
         """Escalate an answer that may not leave by itself; a mode that shows it stores it as a proposal."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event
@@ -26,24 +26,31 @@ from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Failure
-from support_agent.errors import PermanentError, TransientError
+from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SentFolder
+from support_agent.store.leases import Lease
 from support_agent.store.records import CaseId, Due, MailId, MailRecord, MailStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched
 from support_agent.transport.mailbox_watcher import IdleMailbox, Watch
+from support_agent.workflow.membership import Membership
 from support_agent.workflow.sent_answers import SentAnswers
 from support_agent.workflow.stages import Stages
 
 log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
+JOURNEY_CHANGED = "journey_changed"
+ALONE = Lease("", 0)
+"""The lead of a worker that is the only one on its store."""
+FOLLOW_S = 1.0
 SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours: mails that arrive after the first start must not look older."""
 SUPPRESSIONS_KEPT = timedelta(days=365)
 """How long expired suppressions are kept: while our clock is ahead, valid ones look expired."""
-IDLE_SLICE_S = 5.0
+IDLE_SLICE_S = 1.0
+"""While journeys run, the mailbox is read once in this time."""
 IDLE_MARGIN_S = 60.0
 """Added to `planner.max_s`: the longest wait for running journeys before the next poll."""
 THREAD_DIGITS = 16
@@ -71,8 +78,20 @@ class Journeys(Protocol):
     def start(self, mail_id: str, thread: str) -> None:
         """Start a mail's journey, once; mails of one thread run one after the other."""
 
+    def follow_queued(self) -> None:
+        """Queue further mails behind all that are queued."""
+
     def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait until no journey is left to run; False if that takes longer."""
+        """Wait until no journey is left to run in any process; False if that takes longer."""
+
+    def still(self, timeout_s: float) -> AbstractContextManager[bool]:
+        """Let no journey begin in this process inside the block; yields whether none runs."""
+
+    def is_at_work(self) -> bool:
+        """Whether a journey runs in this process."""
+
+    def take_over_dead(self) -> None:
+        """Queue the mails of dead processes again."""
 
     def failed(self) -> list[Failure]:
         """The mails whose journey failed."""
@@ -105,32 +124,45 @@ class Worker:
     """Files copies of sent mails; None: no copies are filed."""
     sent_answers: SentAnswers | None = None
     """Finds how people answered from their own programs; None: nobody looks."""
+    is_outdated: Callable[[], bool] = lambda: False
+    """Whether the company's files have changed."""
     renewed: Callable[[], Worker | None] = lambda: None
     """The worker with the company's files of now; None: they have not changed since it was asked last."""
+    membership: Membership | None = None
+    """This worker among those on the store; None: it is the only one."""
+    started_anew: set[MailId] = field(default_factory=set)
+    """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
 
     def recover(self) -> None:
-        """Resolve mails that a dead process left in `sending`; call this before the engine is launched."""
-        self._recover_sending()
+        """Resolve mails that a dead worker left in `sending`; call this before the engine is launched."""
+        self._resolve_sending(but_for=self.alive() - {self._name})
 
     def run(self, stop: Event) -> None:
         """Fetch and send until `stop` is set; the engine's own stop finishes running journeys.
 
         An unreachable mailbox does not stop sending, and a failing server for outgoing mail does not stop fetching.
+        While another worker leads the mailbox, this one only handles mails.
 
         Raises:
             ConfigError: the mailbox cannot be used, and no connection has worked since the start.
         """
-        patience_s = self.settings.planner.max_s + IDLE_MARGIN_S
-        worker, stopped_why = self, ""
+        worker, stopped_why, led = self, "", None
         with Watch(self.settings.imap, self._mailbox, self.clock, self.random) as watch:
             while not stop.is_set():
                 worker = worker._latest()
+                if not (lead := worker._lead()):
+                    worker._follow(watch, stop)
+                    continue
+                fetch = partial(watch.fetch, partial(worker._fetch, stop=stop, lead=lead))
                 with _transient_errors_logged():
+                    if lead != led:
+                        worker.engine.follow_queued()
+                        led = lead
                     stopped_why = worker._log_breaker(stopped_why)
                     worker._restart_open_mails()
-                watch.fetch(partial(worker._fetch, stop=stop))
+                fetch()
                 with _transient_errors_logged():
-                    worker._finish(stop, patience_s)
+                    worker._finish(stop, self._patience_s, fetch)
                 if not stop.is_set():
                     watch.wait(stop)
 
@@ -138,21 +170,49 @@ class Worker:
         """Handle all new mails, send all due ones, then return.
 
         Raises:
+            ConfigError: another worker leads the mailbox.
             TransientError: the mailbox cannot be reached; mails recorded before are handled nevertheless.
         """
+        if not (lead := self._lead()):
+            raise ConfigError("another worker fetches this mailbox: stop it, or leave the mails to it")
         self._log_breaker("")
         try:
             self._restart_open_mails()
             with self._mailbox() as mailbox:
-                self._fetch(mailbox, stop)
+                self._fetch(mailbox, stop, lead)
         finally:
-            self._finish(stop, math.inf)
+            self._finish(stop, math.inf, lambda: None)
+
+    def look_after_dead(self) -> None:
+        """Take over what dead workers had in hand; for the worker that leads, in a thread beside its rounds."""
+        self.engine.take_over_dead()
+        self._resolve_sending(but_for=self.alive())
+
+    def alive(self) -> frozenset[str]:
+        """The workers on the store that are alive, with this one."""
+        return frozenset({self._name}) if self.membership is None else self.membership.alive()
+
+    @property
+    def _patience_s(self) -> float:
+        return self.settings.planner.max_s + IDLE_MARGIN_S
+
+    def _lead(self) -> Lease | None:
+        """The lease on the mailbox; None: another worker leads."""
+        return ALONE if self.membership is None else self.membership.lead()
+
+    def _follow(self, watch: Watch[Inbox], stop: Event) -> None:
+        """Wait while another worker leads the mailbox."""
+        watch.close()
+        with _transient_errors_logged():
+            self._recover_sending()
+        stop.wait(FOLLOW_S if self.membership is None else self.membership.pause_s)
 
     def _latest(self) -> Worker:
-        """The worker for the next round: files are exchanged only while no mail is being handled."""
+        """The worker for the next round: files are exchanged only while no mail is being handled here."""
         with _transient_errors_logged():
-            if self.engine.wait_until_idle(0):
-                return self.renewed() or self
+            if self.is_outdated():
+                with self.engine.still(self._patience_s) as is_still:
+                    return (self.renewed() if is_still else None) or self
         return self
 
     def _log_breaker(self, before: str) -> str:
@@ -175,7 +235,7 @@ class Worker:
                     mailbox.mark_handled(last.uid, last.message_id)
             yield mailbox
 
-    def _fetch(self, mailbox: Inbox, stop: Event) -> int:
+    def _fetch(self, mailbox: Inbox, stop: Event, lead: Lease) -> int:
         """Record the new mails and start their journeys; return how many there were."""
         cursor, mails = self._cursor(mailbox), 0
         for fetched in mailbox.fetch_after(cursor):
@@ -185,7 +245,7 @@ class Worker:
                 say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
                 self.store.cursors.move(fetched.cursor)
             else:
-                self._record(fetched)
+                self._record(fetched, lead)
                 mailbox.mark_handled(fetched.uid)
             mails += 1
             if stop.is_set():
@@ -205,23 +265,25 @@ class Worker:
         retention = timedelta(days=self.settings.store.retention_days)
         return fetched.is_rescan and arrived_at < self.now() - retention
 
-    def _finish(self, stop: Event, patience_s: float) -> None:
+    def _finish(self, stop: Event, patience_s: float, fetch: Callable[[], None]) -> None:
         """Wait for running journeys, then do the duties of a round.
 
         Args:
             patience_s: Longest wait; a journey that takes longer, or hangs, does not stop fetching and sending.
+            fetch: Fetches what arrives meanwhile.
         """
         waited_s = 0.0
         while not (is_idle := self.engine.wait_until_idle(IDLE_SLICE_S)):
             if stop.is_set():
                 return
+            fetch()
             waited_s += IDLE_SLICE_S
             if waited_s >= patience_s:
                 log.warning("mails_still_in_hand", waited_s=waited_s)
                 break
-        duties: list[Callable[[], object]] = [self._quarantine_failed]
+        duties: list[Callable[[], object]] = [self._handle_failed, self._recover_sending]
         if is_idle:
-            duties += [self._recover_sending, self.stages.notices.notify_breaker]
+            duties += [self.stages.notices.notify_breaker]
             duties += [self.stages.reminders.look_after, self.stages.digest.look_after]
         duties += [
             lambda: self._send_due(stop),
@@ -249,11 +311,12 @@ class Worker:
         self.store.cursors.move(cursor)
         return cursor
 
-    def _record(self, fetched: Fetched) -> None:
+    def _record(self, fetched: Fetched, lead: Lease) -> None:
         """Record a mail and start its journey, once for the same bytes; `Stages.screen` recognises other copies."""
         message = _parsed(fetched.raw)
         message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
-        recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now())
+        lease = None if lead is ALONE else lead
+        recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now(), lease=lease)
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id, message)
@@ -300,18 +363,42 @@ class Worker:
         mail = self.store.mails.get(mail_id)
         return mail is not None and mail.status is MailStatus.NEW
 
-    def _quarantine_failed(self) -> None:
+    def _handle_failed(self) -> None:
+        """Quarantine the mails whose journey failed; one that an older version of the program began starts anew."""
         open_mails = {mail.id for mail in self.store.mails.find(status=MailStatus.NEW)}
         duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
             if (mail_id := MailId(failure.mail_id)) in open_mails:
-                duties.append(partial(self.stages.notices.quarantine, mail_id, failure.error))
+                is_of_older = failure.error.code == JOURNEY_CHANGED and mail_id not in self.started_anew
+                anew, quarantine = partial(self._start_anew, mail_id), self.stages.notices.quarantine
+                duties.append(anew if is_of_older else partial(quarantine, mail_id, failure.error))
         _do_each(duties)
 
+    def _start_anew(self, mail_id: MailId) -> None:
+        """Start a journey from its beginning; what it has put into the outbox already stays as it is."""
+        self.started_anew.add(mail_id)
+        self.engine.forget([mail_id])
+        self._start(mail_id, _parsed(self.store.mails.raw(mail_id)))
+
     def _recover_sending(self) -> None:
-        """Resolve mails left in `sending`; call this while no journey runs, as then nobody is sending them."""
-        for record in self.store.outbox.recover_sending(self.settings.smtp.max_attempts):
+        """Resolve mails left in `sending` by dead workers, and by this one if no journey runs here.
+
+        For the thread that sends what is due.
+        """
+        with self.engine.still(0) as is_still:
+            if is_still:
+                self._resolve_sending(but_for=self.alive() - {self._name})
+                return
+        self._resolve_sending(but_for=self.alive())
+
+    def _resolve_sending(self, but_for: Collection[str]) -> None:
+        """Resolve mails left in `sending`, but for those of workers that may be sending."""
+        for record in self.store.outbox.recover_sending(self.settings.smtp.max_attempts, but_for):
             log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
+
+    @property
+    def _name(self) -> str:
+        return self.stages.outbox_sender.worker
 
     def _send_due(self, stop: Event) -> None:
         """Try each due mail once; a held mail does not block the others."""

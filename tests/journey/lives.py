@@ -175,17 +175,10 @@ class _WatchedSteps:
         self._watch, self._mail_id, self._steps = watch, mail_id, steps
 
     def step(self, name: str, work: Callable[[], object], returns: Any = None) -> object:
-        def watched() -> object:
-            with self._watch.one_step:
-                self._watch.begin(self._mail_id, name)
-                result = work()
-                self._watch.end()
-                return result
+        return self._steps.step(name, lambda: self._watch.in_turn(self._mail_id, name, work), returns)
 
-        return self._steps.step(name, watched, returns)
-
-    def unrecorded(self, name: str, work: Callable[[], object]) -> object:
-        return self._steps.unrecorded(name, work)
+    def run(self, name: str, work: Callable[[], object]) -> object:
+        return self._steps.run(name, lambda: self._watch.in_turn(self._mail_id, name, work))
 
 
 class _WatchedPort:

@@ -114,11 +114,11 @@ def test_tries_are_bounded_and_the_last_error_is_the_end(travel: Travel) -> None
 def test_work_that_is_not_recorded_has_the_tries_of_a_step(travel: Travel) -> None:
     """Failure: a blip of the database at the first read of a mail ended its journey, and nobody answered it."""
     work = Flaky(SETTINGS.step_attempts - 1, TransientError("busy"))
-    assert travel(lambda steps: steps.unrecorded("parse", lambda: [work()])) == ["done"]
+    assert travel(lambda steps: steps.run("parse", lambda: [work()])) == ["done"]
     with pytest.raises(TransientError, match="busy"):
-        travel(lambda steps: steps.unrecorded("parse", Flaky(SETTINGS.step_attempts, TransientError("busy"))))
+        travel(lambda steps: steps.run("parse", Flaky(SETTINGS.step_attempts, TransientError("busy"))))
     with pytest.raises(PermanentError, match="unexpected KeyError in step 'parse'"):
-        travel(lambda steps: steps.unrecorded("parse", Flaky(1, KeyError("x"))))
+        travel(lambda steps: steps.run("parse", Flaky(1, KeyError("x"))))
 
 
 @pytest.mark.parametrize(

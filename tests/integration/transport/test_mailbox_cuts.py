@@ -21,7 +21,7 @@ from support_agent.mail.message import parse
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.workflow.stages import Stages
-from support_agent.workflow.worker import Worker
+from support_agent.workflow.worker import ALONE, Worker
 from tests.fakes_journey import Clock
 from tests.integration.transport.test_mailbox import mail
 from tests.servers.certificates import Certificates
@@ -62,7 +62,7 @@ def read(imap: ImapSettings, store: Store) -> None:
         now=Clock(),
     )
     with agent._mailbox() as mailbox:
-        agent._fetch(mailbox, Event())
+        agent._fetch(mailbox, Event(), ALONE)
 
 
 def survives_every_cut(dovecot: Dovecot, empty_store: Path, folder: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from support_agent.engine.database import engine_url
-from support_agent.engine.engine import _JsonSerializer, executor_id
+from support_agent.engine.engine import executor_id
+from support_agent.engine.records import JsonSerializer
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 
 
@@ -39,18 +40,18 @@ def test_an_executor_id_names_the_process_and_differs_by_its_nonce() -> None:
 
 @pytest.mark.parametrize("value", [None, [1, "Ü\udc80\x00"], {"error": "a field of that name"}], ids=ascii)
 def test_recorded_values_come_back(value: Any) -> None:
-    text = _JsonSerializer().serialize(value)
+    text = JsonSerializer().serialize(value)
     assert text.isascii()
     assert json.loads(text) == {"value": value}
-    assert _JsonSerializer().deserialize(text) == value
+    assert JsonSerializer().deserialize(text) == value
 
 
 def test_recorded_errors_come_back_with_class_code_and_text() -> None:
-    error = _JsonSerializer().deserialize(_JsonSerializer().serialize(GateRefused("a byte", code="gate_byte")))
+    error = JsonSerializer().deserialize(JsonSerializer().serialize(GateRefused("a byte", code="gate_byte")))
     assert (type(error), error.code, str(error)) == (GateRefused, "gate_byte", "a byte")
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, float("nan"), b"bytes", ConfigError])
 def test_what_json_cannot_hold_is_never_recorded(value: Any) -> None:
     with pytest.raises(PermanentError, match="only JSON can be recorded"):
-        _JsonSerializer().serialize(value)
+        JsonSerializer().serialize(value)

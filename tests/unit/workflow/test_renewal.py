@@ -63,6 +63,7 @@ class Life:
             engine=self.engine,
             open_mailbox=lambda: self.mailbox,
             now=office.clock,
+            is_outdated=lambda: self.files.is_outdated,
             renewed=lambda: self.worker() if self.files.renew() is not None else None,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -121,6 +122,11 @@ def test_stop_does_not_wait_for_a_mail_that_takes_long(office: Office) -> None:
     assert shift.engine.deleted_before == []
 
 
+def waits(logs: Sequence[Mapping[str, object]]) -> list[object]:
+    """How long the rounds waited in vain."""
+    return [entry["waited_s"] for entry in logs if entry["event"] == "mails_still_in_hand"]
+
+
 def test_mail_that_does_not_come_to_its_end_does_not_make_the_agent_deaf(office: Office) -> None:
     """The loop waits a bounded time, says so, and polls again; what is in hand may still be in sending."""
     office = with_imap(office, poll_interval_s=0.0)
@@ -128,18 +134,10 @@ def test_mail_that_does_not_come_to_its_end_does_not_make_the_agent_deaf(office:
     left_in_sending(office, raw)
     shift = Shift(office, FakeMailbox([]))
     shift.engine.is_busy = True
-    opened: list[None] = []
-
-    def stop_at_the_third() -> None:
-        opened.append(None)
-        if len(opened) == 3:
-            shift.stop.set()
-
-    shift.mailbox.on_fetch = stop_at_the_third
     with capture_logs() as logs:
+        shift.mailbox.on_fetch = lambda: shift.stop.set() if len(waits(logs)) == 2 else None
         shift.agent.run(shift.stop)
-    waited = [entry["waited_s"] for entry in logs if entry["event"] == "mails_still_in_hand"]
-    assert waited == [office.settings.planner.max_s + IDLE_MARGIN_S] * 2
+    assert waits(logs) == [office.settings.planner.max_s + IDLE_MARGIN_S] * 2
     assert rows(office, raw) == [(ANSWER, OutboxStatus.SENDING)]
 
 

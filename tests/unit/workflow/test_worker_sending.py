@@ -159,7 +159,7 @@ def test_mail_whose_journey_failed_is_set_aside_and_told_once(office: Office) ->
 
     def journey(mail_id: MailId) -> object:
         if mail_id == mail_id_of(bad):
-            raise PermanentError("the record does not fit", code="journey_changed")
+            raise PermanentError("the record does not fit", code="unexpected")
         return handle(mail_id, once(), office.stages)
 
     shift = Shift(office, FakeMailbox([bad, good]))
@@ -176,7 +176,7 @@ def test_mail_is_set_aside_only_when_the_desk_has_been_told(office: Office, monk
     shift = Shift(office, FakeMailbox([raw]))
 
     def failing(_: MailId) -> object:
-        raise PermanentError("the record does not fit", code="journey_changed")
+        raise PermanentError("the record does not fit", code="unexpected")
 
     def away(*_: object) -> None:
         raise TransientError("the database did not answer", code="database")
