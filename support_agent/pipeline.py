@@ -1,18 +1,18 @@
 """START HERE: the journey of one mail, as one durable workflow.
 
-Two results are recorded before anything is done with them: where the mail belongs and what is decided, so a restarted
-process continues where the last one died. What stands around them may run again: a second run leaves the same rows.
-`stages` holds what each step does, `decide` how a mail is decided. Every failure escalates to a person: never a guess,
-never silence. Checked by tests/journey/test_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
+What is decided is recorded before anything is done with it, so a restarted process continues where the last one died.
+All else may run again: a second run leaves the same rows. `stages` holds what each step does, `decide` how a mail is
+decided. Every failure escalates to a person: never a guess, never silence. Checked by tests/journey/test_kill.py:
+`kill -9` in every step, on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
 
-from support_agent.cases.decision import Decision
-from support_agent.cases.route import RoutedMail, Taken
+from support_agent.cases.decision import Decided
+from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.engine.steps import Steps
 from support_agent.errors import Postponed, SupportAgentError
-from support_agent.mail.machines.screening import Verdict
+from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.store.records import MailId
 from support_agent.workflow.stages import Outcome, Stages
 
@@ -27,23 +27,32 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     except Postponed:
         return Outcome.HELD
 
-    taken = steps.step("take", lambda: stages.take(received, screening), Taken)
-    mail = RoutedMail.on(received, taken.sender, taken.route)
-    if mail.route.is_staff_reply:
+    sender, route, decision = steps.step("decide", lambda: _decide(received, screening, steps, stages), Decided)
+    mail = RoutedMail.on(received, sender, route)
+    if route.is_staff_reply:
         steps.run("pass_on", lambda: stages.pass_on(mail))
         return _send(mail_id, steps, stages, Outcome.FILED)
-    if taken.must_wait:
+    if decision is None:
         return Outcome.HELD
-    try:
-        decision = steps.step("plan", lambda: stages.decide(mail, taken), Decision)
-    except SupportAgentError as error:
-        decision = stages.failed(error)
     try:
         outcome = steps.run("answer", lambda: stages.answer(mail, decision))
     except SupportAgentError as error:
         stopped = decision.stopped_by(error)
         outcome = steps.run("escalate", lambda: stages.escalate(mail, stopped))
     return _send(mail_id, steps, stages, outcome)
+
+
+def _decide(received: ReceivedMail, screening: Screening, steps: Steps, stages: Stages) -> Decided:
+    """Whose mail it is, to which case it belongs, and what becomes of it."""
+    sender = steps.run("identify", lambda: stages.identify(received))
+    route = steps.run("route", lambda: stages.route(received, sender))
+    mail = RoutedMail.on(received, sender, route)
+    if route.is_staff_reply or steps.run("hold", lambda: stages.must_wait(mail, screening)):
+        return Decided(sender, route, None)
+    try:
+        return Decided(sender, route, steps.run("plan", lambda: stages.decide(mail, screening)))
+    except SupportAgentError as error:
+        return Decided(sender, route, stages.failed(error))
 
 
 def _send(mail_id: MailId, steps: Steps, stages: Stages, outcome: Outcome) -> str:

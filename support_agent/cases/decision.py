@@ -6,6 +6,7 @@ Checked by tests/unit/workflow/test_stages.py.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -13,9 +14,11 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import FoundDocument, QuestionRetrieval
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.intentions import Intention
+from support_agent.cases.route import Route
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.mail.machines.screening import PERSON_RULE, Screening
+from support_agent.mail.senders.identity import Sender
 from support_agent.planner.plan import Call, Plan, unplanned
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.ending import Reason
@@ -81,6 +84,14 @@ class Decision(Frozen):
     def stopped_by(self, error: SupportAgentError) -> Decision:
         """The same, but its answer failed: a person must read the mail, and why."""
         return self.because(*reason_of(error))
+
+
+class Decided(NamedTuple):
+    """Whose mail it is, its case, and the decision; None: the mail must wait, or is of the staff."""
+
+    sender: Sender
+    route: Route
+    decision: Decision | None
 
 
 def escalated(reason: str, now: datetime, why: str = "") -> Decision:

@@ -17,7 +17,6 @@ from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import PROVEN, lower_address
 from support_agent.mail.addresses import normal_address
-from support_agent.mail.machines.screening import Screening
 from support_agent.mail.message import Message, parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.mail.senders.lists import entry_for
@@ -42,15 +41,6 @@ class Route(Frozen):
     is_staff_reply: bool = False
     customer_mail_id: MailId | None = None
     intention: Intention | None = None
-
-
-class Taken(Frozen):
-    """A mail that is not filed: the screening's verdict, its sender, its route, and whether it must wait."""
-
-    screening: Screening
-    sender: Sender
-    route: Route
-    must_wait: bool
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
     digest = hashlib.sha256(raw).hexdigest()
     desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, at, (person.address, PROVEN, WHY))
     try:
-        sender = stages.routing.senders.of(received)
+        sender = stages.identify(received)
         mail = RoutedMail.on(received, sender, stages.route(received, sender))
         if not mail.route.is_staff_reply:
             raise PermanentError(f"{person.address} is not of the staff, or the case has no such packet", code=REFUSED)

@@ -190,11 +190,13 @@ class Engine:
         deadline = time.monotonic() + timeout_s
         while not self._stopping.is_set():
             self._ended.clear()
-            if not DBOS.list_workflows(
+            is_at_work = self._queues.has_taken(queue_of(brand))  # then the database need not be asked
+            if not is_at_work and not DBOS.list_workflows(
                 status=ACTIVE, queue_name=queue_of(brand), limit=1, load_input=False, load_output=False
             ):
                 return True
-            self._requeue_lost()
+            if not is_at_work:
+                self._requeue_lost()
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return False

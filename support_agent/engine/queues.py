@@ -70,6 +70,10 @@ class Queues:
             if name in (None, queue):
                 bell.set()
 
+    def has_taken(self, name: str) -> bool:
+        """Whether this process has a mail of the queue in hand."""
+        return bool(self._taken.get(name))
+
     def stop(self) -> None:
         """Take no further mail."""
         self._stopping.set()

@@ -101,7 +101,7 @@ class Steps:
     def _attempt(self, name: str, work: Callable[[], T]) -> T:
         """Run the work until it succeeds, fails permanently, or has used up its tries."""
         attempt = 1
-        self._current = name
+        outer, self._current = self._current, name
         try:
             while True:
                 try:
@@ -118,7 +118,7 @@ class Steps:
         except Exception as error:
             raise known_error(error, f"step {name!r}") from error
         finally:
-            self._current = None
+            self._current = outer
 
 
 def known_error(error: Exception, where: str) -> SupportAgentError:

@@ -25,7 +25,7 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
-from support_agent.cases.route import ReceivedMail, Route, RoutedMail, Taken, case_id_of
+from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_of
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
@@ -141,16 +141,9 @@ class Stages:
         self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
-    def take(self, mail: ReceivedMail, screening: Screening) -> Taken:
-        """Identify the sender (RFC 8601), route the mail to its case, and see whether it must wait."""
-        sender = self.routing.senders.of(mail)
-        route = self.route(mail, sender)
-        taken = Taken(screening=screening, sender=sender, route=route, must_wait=False)
-        if route.is_staff_reply:
-            return taken
-        routed = RoutedMail.on(mail, sender, route)
-        is_for_desk = self._is_unplanned(routed, screening) and not routed.closes
-        return taken.model_copy(update={"must_wait": self._must_wait(mail.id, is_for_desk=is_for_desk)})
+    def identify(self, mail: ReceivedMail) -> Sender:
+        """Identify the sender and the level (RFC 8601)."""
+        return self.routing.senders.of(mail)
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
         """Route the mail to its case: the thread's case if the sender is a participant, else a new one.
@@ -164,11 +157,23 @@ class Stages:
             return route
         return self.routing.continued(mail, sender, route, self._intention(mail, sender, route, alone))
 
-    def decide(self, mail: RoutedMail, taken: Taken) -> Decision:
+    def must_wait(self, mail: RoutedMail, screening: Screening) -> bool:
+        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
+        waits.
+
+        The worker starts the journey of a waiting mail again later.
+        """
+        recorded, is_for_desk = self.store.mails.get(mail.id), _is_unplanned(mail, screening) and not mail.closes
+        why = self.breaker.for_mail(recorded.level if recorded is not None else None, is_for_desk=is_for_desk)
+        if not why and not is_for_desk and self.store.mails.follows_open(mail.id):
+            why = "an older mail of the case waits"
+        if why:
+            log.warning("mail_waits", mail_id=mail.id, why=why)
+        return bool(why)
+
+    def decide(self, mail: RoutedMail, screening: Screening) -> Decision:
         """Decide the mail: with a plan, unless a rule, a reply's meaning or the case's state decides already."""
-        if self._is_unplanned(mail, taken.screening):
-            return self.unplanned(taken.screening, mail)
-        return self.plan(mail)
+        return self.unplanned(screening, mail) if _is_unplanned(mail, screening) else self.plan(mail)
 
     def plan(self, mail: RoutedMail) -> Decision:
         """Decide the answer; the only stage that asks the language model."""
@@ -299,24 +304,6 @@ class Stages:
             return Outcome.ESCALATED if answer.status.is_unsent else Outcome.ANSWERED
         return Outcome.ESCALATED if OutgoingKind.PACKET in kinds else None
 
-    def _is_unplanned(self, mail: RoutedMail, screening: Screening) -> bool:
-        """Whether the mail is decided without a plan."""
-        return screening.verdict is Verdict.DESK or not mail.route.may_answer or mail.intention is not None
-
-    def _must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
-        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
-        waits.
-
-        The worker starts the journey of a waiting mail again later.
-        """
-        mail = self.store.mails.get(mail_id)
-        why = self.breaker.for_mail(mail.level if mail is not None else None, is_for_desk=is_for_desk)
-        if not why and not is_for_desk and self.store.mails.follows_open(mail_id):
-            why = "an older mail of the case waits"
-        if why:
-            log.warning("mail_waits", mail_id=mail_id, why=why)
-        return bool(why)
-
     def _leave_to_person(self, mail: RoutedMail, decision: Decision, leaves: Leaves) -> Outcome:
         """Escalate an answer that may not leave by itself; a mode that shows it stores it as a proposal."""
         open_part = f"; a part is open: {decision.plan.reason}" if decision.plan.is_partial else ""
@@ -415,3 +402,8 @@ class Stages:
 
 def _asks_for_news(intention: Intention | None) -> bool:
     return intention is not None and intention.intent is Intent.ANY_NEWS
+
+
+def _is_unplanned(mail: RoutedMail, screening: Screening) -> bool:
+    """Whether the mail is decided without a plan."""
+    return screening.verdict is Verdict.DESK or not mail.route.may_answer or mail.intention is not None

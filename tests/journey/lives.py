@@ -175,7 +175,7 @@ class _WatchedSteps:
         self._watch, self._mail_id, self._steps = watch, mail_id, steps
 
     def step(self, name: str, work: Callable[[], object], returns: Any = None) -> object:
-        return self._steps.step(name, lambda: self._watch.in_turn(self._mail_id, name, work), returns)
+        return self._steps.step(name, work, returns)
 
     def run(self, name: str, work: Callable[[], object]) -> object:
         return self._steps.run(name, lambda: self._watch.in_turn(self._mail_id, name, work))

@@ -66,7 +66,7 @@ def test_a_unknown_attachment_is_not_opened(office: Office) -> None:
     raw = with_file(write("", sender=STRANGER, proof=None), "How do I get a refund?")
     mail_id = office.receive(raw)
     message = parse(raw)
-    sender = office.stages.routing.senders.of(office.stages.parse(mail_id))
+    sender = office.stages.identify(office.stages.parse(mail_id))
 
     def opened() -> bytes:
         raise AssertionError("opened")

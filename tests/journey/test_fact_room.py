@@ -178,7 +178,7 @@ def test_what_the_room_knows_of_the_case_is_handed_on(office: Office) -> None:
     office, rooms = with_rooms(office, refund=found(says(1, 0)))
     message_id = office.receive(write(REFUND, sender=JAMES))
     mail = office.stages.parse(message_id)
-    sender = office.stages.routing.senders.of(mail)
+    sender = office.stages.identify(mail)
     decision = office.decider.decide(mail.message, sender, None, office.clock(), case_id="case-7", memory="known")
     assert [case_id for case_id, _ in rooms.opened] == ["case-7"]
     assert decision.memory == f"known|{rooms.asked[0]}"

@@ -282,4 +282,4 @@ def test_steps_give_back_what_they_were_given(office: Office) -> None:
         return work()
 
     office.handle(write(TWO), Steps(record, EngineSettings(), lambda _s: None))
-    assert names == ["take", "plan"]
+    assert names == ["decide"]

@@ -377,7 +377,7 @@ def test_packet_that_still_stands_in_a_reply_stays_in_the_house(office: Office) 
 def test_letter_that_lowers_to_another_makes_no_customer(office: Office) -> None:
     """`str.lower` makes a "k" of the KELVIN SIGN: anna.keller's account is not told to whoever has that address."""
     mail_id = office.receive(write(SEATS, sender="anna.\u212aeller@example.net"))
-    assert office.stages.routing.senders.of(office.stages.parse(mail_id)).level == PROVEN
+    assert office.stages.identify(office.stages.parse(mail_id)).level == PROVEN
 
 
 def test_differing_reply_to_gets_nothing_private(office: Office) -> None:

@@ -43,7 +43,7 @@ def test_s21_the_dns_is_asked_once_a_mail_however_often_the_journey_runs(office:
     handle(mail_id, twice(), stages)
     handle(mail_id, once(), stages_of(office, Names({}, silent=["s1._domainkey.example.net"])))
     assert len(lookup.asked) == 1
-    assert stages.routing.senders.of(stages.parse(mail_id)).level == 3
+    assert stages.identify(stages.parse(mail_id)).level == 3
 
 
 def test_s21_a_dns_that_does_not_answer_sends_the_mail_to_a_person(office: Office) -> None:
