@@ -55,12 +55,20 @@ class Steps:
         record: Takes a step's name and its work; returns the recorded result, or runs the work and records its result.
         settings: Limits for the tries of one step.
         wait: Waits the given seconds before the next try.
+        seen: Called with the name and the result of each piece of work that was done.
     """
 
-    def __init__(self, record: Record, settings: EngineSettings, wait: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        record: Record,
+        settings: EngineSettings,
+        wait: Callable[[float], None],
+        seen: Callable[[str, object], None] = lambda _name, _result: None,
+    ) -> None:
         self._record = record
         self._settings = settings
         self._wait = wait
+        self._seen = seen
         self._current: str | None = None
 
     def step(self, name: str, work: Callable[[], T], returns: type[T] | TypeAdapter[T] | None = None) -> T:
@@ -112,6 +120,7 @@ class Steps:
                         raise
                 else:
                     log.info("step_done", step=name, attempt=attempt)
+                    self._seen(name, result)
                     return result
                 self._wait(min(self._settings.retry_base_s * 2 ** (attempt - 1), self._settings.retry_max_s))
                 attempt += 1

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, JsonValue, SecretStr
+from pydantic import Field, SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.copies import known_as
@@ -31,7 +31,7 @@ from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.core.modes import Mode
-from support_agent.engine.steps import Steps, Work
+from support_agent.engine.steps import Steps
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import parse, read_file
@@ -167,19 +167,15 @@ class DryRun:
         Raises:
             ConfigError: a part cannot be opened.
         """
-        recorded: dict[str, JsonValue] = {}
-
-        def record(name: str, work: Work) -> JsonValue:
-            recorded[name] = work()
-            return recorded[name]
-
+        seen: dict[str, Any] = {}
         started = time.monotonic()
         failure: SupportAgentError | None = None
         with tempfile.TemporaryDirectory() as folder:
             settings = _runnable(self.settings, Path(folder), store.mails.raw(mail_id))
             journey = self.journey_on(settings, store, DryTransport(), lambda: now)
             try:
-                ended = journey(mail_id, Steps(record, settings.engine, _no_wait))
+                once = Steps(lambda _name, work: work(), settings.engine, _no_wait, seen.__setitem__)
+                ended = journey(mail_id, once)
             except ConfigError:
                 raise
             except SupportAgentError as error:
@@ -188,7 +184,8 @@ class DryRun:
         reason, why = (mail.reason_code, mail.why or "") if mail is not None else (None, "")
         if failure is not None:
             reason, why = failure.code, str(failure)
-        decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
+        decision: Decision | None = seen.get("plan")
+        route: Route | None = seen.get("route")
         answer, outcome = None if failure is not None else answer_of(store, mail_id), OUTCOMES[ended]
         mode = _mode(reason, answer)
         if answer is not None and outcome == "escalate" and decision is not None:  # it waits for a person
@@ -206,11 +203,11 @@ class DryRun:
                 forward_passes=0 if decision is None else decision.forward_passes,
                 mode=mode,
             ),
-            screening=Screening.model_validate(recorded["screen"]) if "screen" in recorded else unscreened,
-            sender=Sender.model_validate(recorded["identify"]) if "identify" in recorded else None,
+            screening=seen.get("screen", unscreened),
+            sender=seen.get("identify"),
             decision=decision,
             why=why,
-            intention=Route.model_validate(recorded["place"]).intention if "place" in recorded else None,
+            intention=route.intention if route is not None else None,
             desk=_desk(store, mail.case_id if mail is not None else None),
         )
 

@@ -152,7 +152,7 @@ def test_a_second_run_sends_nothing_more(ran: Ran) -> None:
 def test_the_log_has_an_event_a_step_and_no_words_of_the_mails(ran: Ran) -> None:
     """Bodies and secrets stay out of the log."""
     steps = {event["step"] for event in events(ran.first, "step_done")}
-    assert steps >= {"screen", "identify", "place", "plan", "answer", "send", "end", "file"}
+    assert steps >= {"screen", "identify", "route", "plan", "answer", "send", "end", "file"}
     for words in ("a friend of mine", "Let me talk to a human", PASSWORD):
         assert words not in ran.first.err
 
