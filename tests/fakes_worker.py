@@ -172,6 +172,9 @@ class InlineEngine:
     def is_at_work(self) -> bool:
         return self.is_busy
 
+    def requeue_lost(self) -> None:
+        """Each mail is handled where it is started."""
+
     def take_over_dead(self) -> None:
         """Nobody else works here."""
 

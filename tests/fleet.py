@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from email.parser import BytesHeaderParser
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -40,7 +41,7 @@ from tests.fakes_worker import FakeMailbox
 LIMITS = {"max_mails_per_hour": 1_000_000, "max_mails_per_case": 1_000, "max_mails_per_sender_a_day": 1_000}
 LEASE_S = 3.0
 POLL_S = 0.05
-DONE_S = float(os.environ.get("DONE_S", "240"))
+DONE_S = 240.0
 """Longest wait until all is done; whatever takes longer is stuck."""
 UNSENT = (OutboxStatus.READY, OutboxStatus.SENDING)
 
@@ -245,7 +246,7 @@ def _disordered(thread: Sequence[MailId], lines: Sequence[Line]) -> int:
         known = {"begin": first_begin, "end": first_end}.get(line.what)
         if known is not None:
             known.setdefault(line.name, place)
-    pairs = zip(thread, thread[1:], strict=False)
+    pairs = pairwise(thread)
     return sum(first_begin.get(after, 0) < first_end.get(before, sys.maxsize) for before, after in pairs)
 
 

@@ -196,7 +196,7 @@ class Engine:
             ):
                 return True
             if not is_at_work:
-                self._requeue_lost()
+                self.requeue_lost()
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return False
@@ -344,8 +344,9 @@ class Engine:
         finally:
             client.destroy()
 
-    def _requeue_lost(self) -> None:
-        """Queue mails again that are recorded as running in this process while no thread runs them."""
+    @mapped_errors()
+    def requeue_lost(self) -> None:
+        """Queue mails again that are recorded as running in this process while no thread runs them; call it often."""
         with self._requeuing:
             self._requeue_lost_alone()
 
@@ -355,6 +356,7 @@ class Engine:
             status="PENDING", executor_id=self.executor_id, load_input=False, load_output=False
         )
         in_hand = self._hands.all()
+        self._queues.keep_only({*in_hand, *(status.workflow_id for status in pending)})
         lost = {status.workflow_id: status for status in pending if status.workflow_id not in in_hand}
         self._lost_since = {workflow_id: self._lost_since.get(workflow_id, now) for workflow_id in lost}
         for workflow_id, status in lost.items():
@@ -426,6 +428,9 @@ class BrandJourneys(NamedTuple):
 
     def is_at_work(self) -> bool:
         return self.engine.is_at_work(self.brand)
+
+    def requeue_lost(self) -> None:
+        self.engine.requeue_lost()
 
     def take_over_dead(self) -> None:
         self.engine.take_over_dead(self.brand)

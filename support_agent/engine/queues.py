@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import psycopg
 import structlog
@@ -74,6 +74,13 @@ class Queues:
         """Whether this process has a mail of the queue in hand."""
         return bool(self._taken.get(name))
 
+    def keep_only(self, workflow_ids: Collection[str]) -> None:
+        """Count only these as taken: a mail whose end nobody told must not keep a place for ever."""
+        with self._lock:
+            for taken in self._taken.values():
+                taken.intersection_update(workflow_ids)
+        self.ring()
+
     def stop(self) -> None:
         """Take no further mail."""
         self._stopping.set()
@@ -113,7 +120,8 @@ class Queues:
         try:
             for status in dbos._sys_db.get_workflow_statuses(ids):
                 execute_dequeued_workflow(dbos, status, owner)
-                begun.add(status["workflow_uuid"])
+                if status["status"] == "PENDING":  # else another process has taken it over since the claim
+                    begun.add(status["workflow_uuid"])
         finally:  # the engine finds claimed mails that no thread has
             with self._lock:
                 taken.difference_update(set(ids) - begun)

@@ -90,6 +90,9 @@ class Journeys(Protocol):
     def is_at_work(self) -> bool:
         """Whether a journey runs in this process."""
 
+    def requeue_lost(self) -> None:
+        """Queue the mails again that no thread of this process runs, against its records."""
+
     def take_over_dead(self) -> None:
         """Queue the mails of dead processes again."""
 
@@ -204,6 +207,7 @@ class Worker:
         """Wait while another worker leads the mailbox."""
         watch.close()
         with _transient_errors_logged():
+            self.engine.requeue_lost()
             self._recover_sending()
         stop.wait(FOLLOW_S if self.membership is None else self.membership.pause_s)
 
