@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -78,11 +79,12 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _start(programs: Path, folder: Path) -> int:
+def _start(programs: Path, folder: Path, *, is_durable: bool = False) -> int:
     """Start the server on a free port and return the port."""
     for attempt in range(1, START_ATTEMPTS + 1):
         port = _free_port()
-        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off"
+        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c max_connections=300"
+        options += "" if is_durable else " -c fsync=off"
         log = folder / f"log-{attempt}"
         try:
             _as_server_user(programs / "pg_ctl", "-D", folder / "data", "-l", log, "-w", "-o", options, "start")
@@ -94,13 +96,18 @@ def _start(programs: Path, folder: Path) -> int:
     raise AssertionError("unreachable")
 
 
-@pytest.fixture(scope="session")
-def postgres_cluster() -> Iterator[Cluster]:
-    """One server for the whole run."""
+@contextmanager
+def running_cluster(*, is_durable: bool = False) -> Iterator[Cluster]:
+    """A server of its own, in a temporary folder, that ends with the block.
+
+    Args:
+        is_durable: It waits for the disk at each commit, as a real one does.
+    Raises:
+        FileNotFoundError: PostgreSQL is not installed.
+    """
     programs = find_programs()
     if programs is None:
-        skip_or_fail("PostgreSQL is not installed: deploy/ has the script that installs it")
-        return
+        raise FileNotFoundError("PostgreSQL is not installed: deploy/ has the script that installs it")
     folder = Path(tempfile.mkdtemp(prefix="support-agent-postgres-"))
     try:
         password = secrets.token_hex(16)
@@ -113,13 +120,22 @@ def postgres_cluster() -> Iterator[Cluster]:
             programs / "initdb", "-D", folder / "data", "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync",
             "--auth=scram-sha-256", f"--pwfile={password_file}",
         )  # fmt: skip
-        port = _start(programs, folder)
+        port = _start(programs, folder, is_durable=is_durable)
         try:
             yield Cluster(port, password)
         finally:
             _as_server_user(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """One server for the whole run."""
+    if find_programs() is None:
+        skip_or_fail("PostgreSQL is not installed: deploy/ has the script that installs it")
+    with running_cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture
