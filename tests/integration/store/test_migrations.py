@@ -23,7 +23,8 @@ from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
 
-REVISIONS = [f"{number:04d}" for number in range(1, 15)]
+REVISIONS = sorted(path.name[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+NEXT_REVISION = f"{int(REVISIONS[-1]) + 1:04d}"
 PINNED = {
     "0001": "6802a17d7ad2de349af87486bd1f86a98783a823f0fa8ff91380b886cfade910",
     "0002": "771c115629beeb2d457aeb76a721456d4b3868bd3ed871d116c4966c0f613737",
@@ -38,26 +39,20 @@ PINNED = {
     "0011": "da1c85757d147d0385737ae93f4a53c154f2f786721868847c71e83d51e75bc3",
     "0012": "8db5005480eef3a7ab0f4fbc7ae2645f8955bfaa88614b6b8025fdc4716eb092",
     "0013": "4b53b8b1821eea09e7fac7a7d80080cd2552004a0e874e7698637f43a7878d14",
+    "0014": "63b2ea58bcd8cdcbdbff41aa3101c9a8f08d82f59d520543d436cc8bdb24482e",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
-NEWER = ("mode_changes", "used_keys", "labels", "case_changes")
-"""Tables since 0005, one with each migration up to 0009."""
-LEFT_OUT: dict[str, set[str]] = {
-    "0013": set(),
-    "0012": set(),
-    "0011": set(),
-    "0010": set(),
-    "0009": set(),
-    "0008": {*NEWER[3:]},
-    "0007": {*NEWER[2:]},
-    "0006": {*NEWER[1:]},
-    "0005": {*NEWER},
-    "0004": {*NEWER},
-    "0003": {*NEWER},
-    "0002": {*NEWER, "delivery_updates", "suppressions"},
-    "0001": {*NEWER, "delivery_updates", "suppressions", "forgotten_mails"},
+SINCE = {
+    "forgotten_mails": "0002",
+    "delivery_updates": "0003",
+    "suppressions": "0003",
+    "mode_changes": "0006",
+    "used_keys": "0007",
+    "labels": "0008",
+    "case_changes": "0009",
+    "leases": "0015",
 }
-"""Tables that an older schema has no place for."""
+"""The migration that brought a table, of those that were not there from the beginning."""
 NAMES = {
     "letters": "rendered_mails",
     "settlements": "delivery_updates",
@@ -70,7 +65,7 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0015", "0014"
+revision, down_revision = "{revision}", "{before}"
 
 
 def upgrade() -> None:
@@ -106,6 +101,11 @@ def renamed(row: RowMapping) -> dict[str, Any]:
     return {NAMES.get(name, name): value for name, value in row.items()}
 
 
+def left_out(revision: str) -> set[str]:
+    """Tables that an older schema has no place for."""
+    return {table for table, since in SINCE.items() if since > revision}
+
+
 def only(rows: list[dict[str, Any]], columns: set[str]) -> list[dict[str, Any]]:
     """The rows as far as an older schema has a place for them."""
     return sorted(({name: value for name, value in row.items() if name in columns} for row in rows), key=repr)
@@ -129,7 +129,8 @@ def with_next(folder: Path, url: str, body: str) -> Store:
     """The store of a later version of the program, with one migration more."""
     shutil.copytree(MIGRATIONS, folder)
     indented = "\n".join(f"    {line}" for line in body.splitlines())
-    (folder / "versions" / "0015_next.py").write_text(NEXT.format(body=indented))
+    text = NEXT.format(revision=NEXT_REVISION, before=REVISIONS[-1], body=indented)
+    (folder / "versions" / f"{NEXT_REVISION}_next.py").write_text(text)
     return Store.open(url, folder)
 
 
@@ -141,7 +142,7 @@ def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None
     assert not store.is_current()
     changed = differences(store)
     added = {change[1].name for change in changed if change[0] == "add_table"}
-    assert added == LEFT_OUT["0001"] | {"rendered_mails"}
+    assert added == left_out("0001") | {"rendered_mails"}
 
 
 def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
@@ -149,6 +150,7 @@ def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     mail_id = fill(store)
     store.mails.end(record(store, 2), MailStatus.FILED, "S2", None, NOON)
     store.retention.delete_older_than(NOON + DAY)
+    store.leases.take("mailbox", "a", DAY, NOON)
     before, timeline = contents(store), store.cases.timeline(CASE)
     assert all(before.values()), "an empty table proves nothing"
 
@@ -157,12 +159,12 @@ def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
         store.database.downgrade(revision)
         kept = contents(store)
         assert kept == {name: only(before[name], set(rows[0])) for name, rows in kept.items()}
-        assert set(before) - set(kept) == LEFT_OUT[revision]
+        assert set(before) - set(kept) == left_out(revision)
     for revision in REVISIONS[1:]:
         store.database.upgrade(revision)
     after = contents(store)
     assert {name: only(after[name], set(rows[0])) for name, rows in kept.items()} == kept
-    assert {name for name, rows in after.items() if not rows} == LEFT_OUT["0001"]
+    assert {name for name, rows in after.items() if not rows} == left_out("0001")
     found = store.cases.timeline(CASE)
     assert timeline is not None
     assert found is not None
