@@ -1,4 +1,4 @@
-"""Leases of the workers on one store, and which worker claimed a mail of the outbox."""
+"""Leases of the workers on one store, which worker claimed a mail of the outbox, and indexes for each round."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -20,9 +20,17 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("outbox") as outbox:
         outbox.add_column(sa.Column("claimed_by", sa.Text))
+    with op.batch_alter_table("cases") as cases:
+        cases.create_index("ix_cases_opened_at", ["opened_at"])
+    with op.batch_alter_table("mails") as mails:
+        mails.create_index("ix_mails_place", ["folder", "uid_validity", "uid"])
 
 
 def downgrade() -> None:
+    with op.batch_alter_table("mails") as mails:
+        mails.drop_index("ix_mails_place")
+    with op.batch_alter_table("cases") as cases:
+        cases.drop_index("ix_cases_opened_at")
     with op.batch_alter_table("outbox") as outbox:
         outbox.drop_column("claimed_by")
     op.drop_table("leases")

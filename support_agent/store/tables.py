@@ -39,7 +39,7 @@ class CaseRow(Row, table=True):
     customer_address: str = Field(sa_type=KeyText, index=True)
     subject: str = Field(sa_type=StoredText)
     state: str = Field(sa_type=StoredText, index=True)
-    opened_at: datetime = Field(sa_type=UtcDateTime)
+    opened_at: datetime = Field(sa_type=UtcDateTime, index=True)
     assignee: str | None = Field(default=None, sa_type=StoredText)
     desk: str | None = Field(default=None, sa_type=StoredText)
     desk_why: str | None = Field(default=None, sa_type=StoredText)
@@ -77,6 +77,7 @@ class MailRow(Row, table=True):
     __table_args__ = (
         Index("ix_mails_period", "status", "received_at", "reason_code"),
         Index("ix_mails_reason", "reason_code", "handled_at"),
+        Index("ix_mails_place", "folder", "uid_validity", "uid"),
     )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
