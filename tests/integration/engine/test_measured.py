@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.benchmarks import journeys, workers
+from tests.benchmarks import intake, journeys, workers
 from tests.servers.postgres import Cluster
 
 
@@ -14,6 +14,11 @@ def test_journeys_of_one_process_are_measured_and_all_end() -> None:
     assert re.match(r"4 mails in .* \{'answered': 4\}$", journeys.measured(journeys.answered(4), 2))
     assert re.match(r"4 mails in .* \{'filed': 4\}$", journeys.measured(journeys.filed(4), 2))
     assert re.match(r"a single mail waits \S+ ms \(median\), \S+ ms at most of 2$", journeys.delay(2))
+
+
+def test_intake_and_empty_journeys_are_measured() -> None:
+    lines = list(intake.measured(3, 1))
+    assert [line.partition(" a second")[1] for line in lines] == [" a second"] * 2
 
 
 @pytest.mark.servers
