@@ -28,6 +28,7 @@ from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
+from support_agent.workflow.membership import MAILBOX, WORKER
 
 SMALL_SETBACK = timedelta(minutes=1)
 """A clock may lag behind the last mail by this much: it was only corrected."""
@@ -87,6 +88,9 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 
 def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
+    if workers := store.leases.holders(WORKER, now):
+        leading = ", ".join(store.leases.holders(MAILBOX, now)) or "none of them, for a moment,"
+        yield ok("database", f"workers: {len(workers)}; {leading} fetches the mailbox")
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
     if proposed := store.outbox.find(status=OutboxStatus.PROPOSED):

@@ -17,7 +17,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.ops.doctor import diagnose
-from support_agent.ops.store_health import ENDS, End, look_at_traffic
+from support_agent.ops.store_health import ENDS, End, look_at_database, look_at_traffic
 from support_agent.store.records import CaseId, MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
@@ -67,6 +67,14 @@ def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -
         Health.OK,
         "its tables are current; mails: 1 new, 1 filed",
     )
+
+
+def test_the_workers_on_the_store_are_told_and_who_leads(settings: Settings, store: Store) -> None:
+    for name in ("a", "b"):
+        assert store.leases.take(f"worker:{name}", name, timedelta(days=1), NOON)
+    assert store.leases.take("mailbox", "a", timedelta(days=1), NOON)
+    told = [found.what for found in look_at_database(settings, NOON)]
+    assert "workers: 2; a fetches the mailbox" in told
 
 
 @pytest.mark.parametrize(
