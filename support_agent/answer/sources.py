@@ -173,12 +173,15 @@ class RenderedPacket(Frozen):
     story_of_others: tuple[Position, ...] = ()
 
 
+NOT_IN_KEY = frozenset({"kind", "version", "name", "line", "column", "language"})
+
+
 def key_of(source: Source) -> str:
     """A key of a source, independent of the place in the template.
 
     A row has the same key as its line, its rule and its cells; `order` checks that each of them is there.
     """
-    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line", "column", "language"})
+    shown = {name: value for name, value in vars(source).items() if value is not None and name not in NOT_IN_KEY}
     if isinstance(source, DocumentSource) and source.part in ("cell", "rule"):
         shown["part"] = "row"
     name = [source.name] if isinstance(source, AccountSource) else []

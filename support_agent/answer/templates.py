@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import yaml
@@ -110,13 +110,18 @@ class Templates(Frozen):
         return digest.hexdigest()
 
     @cached_property
+    def passed(self) -> set[tuple[object, ...]]:
+        """What the gate has found to be literals of these templates, for the kind of mail and the locale."""
+        return set()
+
+    @cached_property
     def languages(self) -> frozenset[str]:
         """The folders that have any file."""
         return frozenset(file.name.partition("/")[0] for file in self.files)
 
     def has_language(self, tag: str) -> bool:
         """Whether there are templates for a locale or its language."""
-        return language_of(tag) == FALLBACK_LOCALE or next(self._folders(tag)) != FALLBACK_LOCALE
+        return language_of(tag) == FALLBACK_LOCALE or self._folders(tag)[0] != FALLBACK_LOCALE
 
     def locale_for(self, tag: str) -> str:
         """The customer's locale if there are templates for it, else English, so that words and dates agree."""
@@ -145,10 +150,9 @@ class Templates(Frozen):
         english = (FALLBACK_LOCALE, section)
         return tuple(sorted(code for language, part, code in self._words if (language, part) == english))
 
-    def _folders(self, locale: str) -> Iterator[str]:
+    def _folders(self, locale: str) -> tuple[str, ...]:
         """The folders of a locale, in order; the last is the English one."""
-        names = {folder.lower(): folder for folder in self.languages}
-        return (names[key] for key in lookup(locale) if key in names)
+        return _folders(self.languages, locale)
 
     @cached_property
     def _by_name(self) -> dict[str, str]:
@@ -162,6 +166,12 @@ class Templates(Frozen):
             for section, code, text, line in read_words(name, self.source(name)):
                 found[language, section, code] = Word(name=name, line=line, text=text)
         return found
+
+
+@lru_cache(maxsize=256)
+def _folders(languages: frozenset[str], locale: str) -> tuple[str, ...]:
+    names = {folder.lower(): folder for folder in languages}
+    return tuple(names[key] for key in lookup(locale) if key in names)
 
 
 def read_words(name: str, text: str) -> list[tuple[str, str, str, int]]:

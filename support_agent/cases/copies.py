@@ -17,7 +17,7 @@ from support_agent.cases.senders import Senders
 from support_agent.mail.head import split_head
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import Message
-from support_agent.store.records import MailId, MailRecord, MailStatus
+from support_agent.store.records import MailRecord, MailStatus
 from support_agent.store.store import Store
 
 TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
@@ -49,7 +49,7 @@ class Copies:
         if screening.verdict is Verdict.DROP:
             return screening
         is_taken_up = screening.verdict in TAKEN_UP
-        if self._is_rescanned(mail.id):
+        if self.store.cursors.is_rescanned(mail.id):  # it was in its folder already when that was renumbered (S31)
             why = self._taken_up_again(mail) if is_taken_up else self._filed_again(mail)
             doubt = self._doubt(mail, now) if is_taken_up and not why else ""
             return _in_doubt(f"{RENUMBERED}: {doubt}") if doubt else _copy(why) if why else screening
@@ -119,14 +119,6 @@ class Copies:
         for record in self.store.mails.find(message_id=known_as(mail.message)):
             if record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record):
                 yield ReceivedMail.of(record.id, self.store.mails.raw(record.id))
-
-    def _is_rescanned(self, mail_id: MailId) -> bool:
-        """Whether the mail was already in its folder when the folder was renumbered (S31)."""
-        mail = self.store.mails.get(mail_id)
-        cursor = self.store.cursors.get(mail.folder) if mail is not None else None
-        if mail is None or cursor is None or mail.uid_validity != cursor.uid_validity:
-            return False
-        return mail.uid <= cursor.rescan_until
 
 
 def known_as(message: Message) -> str:

@@ -10,9 +10,9 @@ tests/contract/store/test_traffic.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.cases.escalation import EscalationReason
@@ -29,6 +29,9 @@ AUTOMATIC = tuple(kind for kind in OutgoingKind if kind.is_automatic)
 RATE_RULE = "S12"
 WITHOUT_EFFECT = (EscalationReason.NOT_PASSED_ON, EscalationReason.NOT_CARRIED_OUT)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+COUNT_HOLDS = timedelta(minutes=5)
+USES_PART = 64
+Counted = Literal["queued", "unknown", "sent"]
 CLOCK_SLACK = HOUR
 """Mails with a timestamp further ahead than this count towards no limit: the clock was wrong, perhaps by years."""
 
@@ -47,6 +50,13 @@ class Stops(NamedTuple):
     deciding: str
     sending: str
     unknown_senders: str
+
+
+class Room(NamedTuple):
+    """How many mails may still be decided, or sent, before what passed within the hour is counted again."""
+
+    at: datetime
+    uses: int
 
 
 def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
@@ -71,10 +81,16 @@ def is_from_unknown_sender(mail: MailRecord) -> bool:
 
 @dataclass(frozen=True)
 class Rates:
-    """Applies the limits of the settings to the counts of the outbox."""
+    """Applies the limits of the settings to the counts of the outbox.
+
+    The counts of an hour are exact where they are near a limit. Far from it a count holds for some minutes and for as
+    many mails as make up a 64th of the room, each of which may cause several mails: with up to 16 workers none passes
+    a limit in that time.
+    """
 
     store: Store
     agent: AgentSettings
+    counted: dict[Counted, Room] = field(default_factory=dict, compare=False)
 
     def limit_reached(self, mail_id: MailId, case_id: CaseId, sender: Sender, now: datetime) -> str:
         """Which limit of automatic mails the case or the sender has reached, or ""."""
@@ -127,9 +143,9 @@ class Rates:
             level: Below `CUSTOMER` half of the limit applies as well, so that a flood from many unknown addresses
                 does not stop mail to customers.
         """
-        if why := self._too_many(self._passed(now).queued):
-            return why
-        if level >= CUSTOMER or self._unknown_room(now):
+        if not self._has_room("queued", now, self.agent.max_mails_per_hour):
+            return self._limit
+        if level >= CUSTOMER or self._has_room("unknown", now, self._unknown_limit):
             return ""
         return (
             f"{self._unknown_limit} automatic mails within an hour for senders who are no known customers, the limit"
@@ -143,7 +159,7 @@ class Rates:
 
     def sending_breaker(self, now: datetime) -> str:
         """Why nothing automatic may leave the outbox now, or ""."""
-        return self._too_many(self._passed(now).sent)
+        return "" if self._has_room("sent", now, self.agent.max_mails_per_hour) else self._limit
 
     def stops(self, now: datetime) -> Stops:
         """Why automatic mail stands still now; that of unknown senders alone only where nothing stops all of it."""
@@ -169,9 +185,20 @@ class Rates:
     def _unknown_room(self, now: datetime) -> int:
         return max(0, self._unknown_limit - self._passed(now, below=CUSTOMER).queued)
 
-    def _too_many(self, count: int) -> str:
-        limit = self.agent.max_mails_per_hour
-        return "" if count < limit else f"{limit} automatic mails within an hour, the limit (S12)"
+    @property
+    def _limit(self) -> str:
+        return f"{self.agent.max_mails_per_hour} automatic mails within an hour, the limit (S12)"
+
+    def _has_room(self, what: Counted, now: datetime, limit: int) -> bool:
+        """Whether a limit of the hour leaves room; counts anew only once a small part of the room may be used up."""
+        known = self.counted.get(what)
+        if known is not None and known.uses > 0 and known.at <= now < known.at + COUNT_HOLDS:
+            self.counted[what] = known._replace(uses=known.uses - 1)
+            return True
+        passed = self._passed(now, below=CUSTOMER if what == "unknown" else None)
+        room = limit - (passed.sent if what == "sent" else passed.queued)
+        self.counted[what] = Room(now, room // USES_PART)
+        return room > 0
 
     def _sent_today(self, kinds: tuple[OutgoingKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
         """Counts what the sender's other mails caused within a day; senders without an address count as one."""

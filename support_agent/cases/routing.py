@@ -150,8 +150,9 @@ class CaseRouting:
 
         A mail with a future timestamp lifts nothing (clock skew); a bounce with a future timestamp counts as older.
         """
-        found, mail = self.store.suppressions.of(sender.address, self.now()), self.store.mails.get(mail_id)
-        if found is None or mail is None or sender.level < PROVEN:
+        found = self.store.suppressions.of(sender.address, self.now()) if sender.level >= PROVEN else None
+        mail = self.store.mails.get(mail_id) if found is not None else None
+        if found is None or mail is None:
             return
         latest = self.now() + CLOCK_SLACK
         if mail.received_at <= latest and (mail.received_at > found.since or found.since > latest):

@@ -15,6 +15,7 @@ from support_agent.company.accounts import Accounts
 from support_agent.config.agent import AgentSettings
 from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import Sender, identify
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
 
@@ -29,14 +30,23 @@ class Senders:
     lookup_txt: TxtLookup
 
     def of(self, mail: ReceivedMail) -> Sender:
-        """The sender and level recorded for the mail; else identify the sender now and record it (RFC 8601)."""
+        """The sender and level recorded for the mail; else identify the sender now and record it."""
+        sender, is_recorded = self.found(mail)
+        if not is_recorded:
+            self.record(mail.id, sender)
+        return sender
+
+    def record(self, mail_id: MailId, sender: Sender) -> None:
+        """Record what `found` has found."""
+        self.store.mails.save_sender(mail_id, sender.address, sender.level, sender.why)
+
+    def found(self, mail: ReceivedMail) -> tuple[Sender, bool]:
+        """The sender recorded for the mail, else as identified now (RFC 8601); and whether it is recorded."""
         recorded = self.store.mails.get(mail.id)
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
-            return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or "")
+            return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or ""), True
         check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
-        sender = identify(mail.message, self.agent, self.is_customer, check)
-        self.store.mails.save_sender(mail.id, sender.address, sender.level, sender.why)
-        return sender
+        return identify(mail.message, self.agent, self.is_customer, check), False
 
     def is_customer(self, address: str) -> bool:
         """Whether an address belongs to a customer of the company."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from support_agent.company.documents import Document, Sentence
 from support_agent.company.words import CAPITAL_NOUNS
@@ -36,6 +37,7 @@ def referred_to(document: Document, sentences: Iterable[Sentence]) -> tuple[Sent
     return tuple(sentence for sentence in document.sentences if sentence.heading in named)
 
 
+@lru_cache(maxsize=10_000)  # of the company's own texts alone
 def _names(text: str, heading: str, language: str | None) -> bool:
     """Whether a sentence refers to the section under a heading."""
     words = re.escape(heading)

@@ -79,6 +79,17 @@ def family(code: str) -> str:
     return re.sub(r"\d", "0", code).casefold()
 
 
+class _Visible(dict[int, int | None]):
+    """For `str.translate`: takes out format characters; each character is looked up once."""
+
+    def __missing__(self, point: int) -> int | None:
+        self[point] = None if unicodedata.category(chr(point)) == "Cf" else point
+        return self[point]
+
+
+_VISIBLE = _Visible()
+
+
 def _locale(language: str) -> Locale | None:
     """CLDR's data of a language, or None if CLDR does not have it."""
     try:
@@ -89,8 +100,7 @@ def _locale(language: str) -> Locale | None:
 
 def visible(text: str) -> str:
     """The text without invisible characters, full-width characters replaced (NFKC)."""
-    plain = unicodedata.normalize("NFKC", text)
-    return "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_VISIBLE)
 
 
 @lru_cache(maxsize=64)
@@ -132,11 +142,21 @@ def _plain(name: str) -> str:
     return " ".join(WORDS.findall(name.casefold()))
 
 
+@lru_cache(maxsize=64)
+def _first_words(language: str) -> frozenset[str]:
+    """The words that names of countries begin with in a language."""
+    return frozenset(name.partition(" ")[0] for name in countries(language))
+
+
 def countries_in(text: str, language: str) -> frozenset[str]:
     """The codes of the countries named in a text; the longest name wins (Papua New Guinea is not Guinea)."""
     known, words = countries(language), WORDS.findall(text.casefold())
+    begins = _first_words(language)
     found, start = set(), 0
     while start < len(words):
+        if words[start] not in begins:
+            start += 1
+            continue
         runs = ((length, " ".join(words[start : start + length])) for length in range(COUNTRY_WORDS, 0, -1))
         length, name = next(((length, name) for length, name in runs if name in known), (1, ""))
         found |= {known[name]} if name else set()

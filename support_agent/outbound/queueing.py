@@ -76,7 +76,8 @@ class OutboundQueue:
     now: Callable[[], datetime]
 
     def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> None:
-        """Queue the answer, due after the hold window, and a packet for the questions that it leaves open.
+        """Queue the answer, due after the hold window, and a packet for the questions that it leaves open, for which
+        the case is escalated.
 
         With `autonomy.hold_notice` the desk gets the answer that waits, too, and can undo it.
 
@@ -93,10 +94,10 @@ class OutboundQueue:
                 held = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text, leaves_at)
                 why = decision.because(EscalationReason.HELD, f"in {hold_s:.0f} seconds, by autonomy.hold_s")
                 rest = (*rest, self._packet(mail, why, OutgoingKind.HELD, proposed=held))
-        self.store.outbox.queue(*rest, answer)
+        self._queue(mail, *rest, answer, is_escalated=decision.plan.is_partial)
 
     def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> None:
-        """Put the answer into the outbox as a proposal, which no sender takes, with the packet that shows it.
+        """Escalate the case, and put the answer into the outbox as a proposal, with the packet that shows it.
 
         Args:
             decision: With the mode of the answer as its reason.
@@ -109,12 +110,25 @@ class OutboundQueue:
         answer = answer.model_copy(update={"is_proposed": True})
         proposed = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text)
         packet = self._packet(mail, decision, proposed=proposed)
-        self.store.outbox.queue(packet, answer, *(self._acknowledgement(mail) if is_acknowledged else ()))
+        acknowledgement = self._acknowledgement(mail) if is_acknowledged else ()
+        self._queue(mail, packet, answer, *acknowledgement, is_escalated=True)
 
-    def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
-        """Queue the packet for the desk; `is_acknowledged`: with a fixed acknowledgement to the customer."""
-        packet = self._packet(mail, decision)
-        self.store.outbox.queue(packet, *(self._acknowledgement(mail) if is_acknowledged else ()))
+    def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool, is_escalated: bool = True) -> None:
+        """Queue the packet for the desk, and escalate the case.
+
+        Args:
+            is_acknowledged: With a fixed acknowledgement to the customer.
+            is_escalated: False: the case stays as it is.
+        """
+        packet, acknowledgement = self._packet(mail, decision), self._acknowledgement(mail) if is_acknowledged else ()
+        self._queue(mail, packet, *acknowledgement, is_escalated=is_escalated)
+
+    def _queue(self, mail: RoutedMail, *mails: OutgoingMail, is_escalated: bool) -> None:
+        """Queue mails, and close the case to automation, both or neither."""
+        with self.store.database.together():
+            if is_escalated:
+                self.store.cases.escalate(mail.route.case_id)
+            self.store.outbox.queue(*mails)
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""
@@ -232,14 +246,17 @@ class OutboundQueue:
         The rules of `desk.routes` choose the desk for the case's first packet, and again if its desk is gone.
         """
         case, people = self.store.cases.get_one(mail.route.case_id), staff_addresses(self.settings)
-        if case.language is None:
-            self.store.cases.note_language(case.id, language_in(mail.message, self._locale(mail.sender)))
-        if case.assignee is not None and case.assignee in people:
-            return case.assignee
-        if case.desk is not None and lower_address(case.desk) in people:
-            return case.desk
-        desk = desk_for(self.settings.desk, self._subject(mail, decision))
-        return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
+        language = language_in(mail.message, self._locale(mail.sender)) if case.language is None else None
+        who = case.assignee if case.assignee in people else None
+        if who is None and case.desk is not None and lower_address(case.desk) in people:
+            who = case.desk
+        desk = desk_for(self.settings.desk, self._subject(mail, decision)) if who is None else None
+        with self.store.database.together():
+            if language is not None:
+                self.store.cases.note_language(case.id, language)
+            if desk is None:
+                return who or ""
+            return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
 
     def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
         """What the rules of `desk.routes` look at."""

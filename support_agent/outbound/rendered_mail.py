@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import JsonValue
+from pydantic import JsonValue, SkipValidation
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.digest import Digest
@@ -72,8 +72,8 @@ class RenderedMail(Frozen):
     """One mail without its headers: `payload` is its content as data, `spans` its text with the sources."""
 
     kind: OutgoingKind
-    payload: dict[str, JsonValue]
-    spans: dict[str, JsonValue]
+    payload: SkipValidation[dict[str, JsonValue]]
+    spans: SkipValidation[dict[str, JsonValue]]
     subject: str
     text: str
     html: str = ""

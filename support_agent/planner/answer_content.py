@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import assert_never
+from functools import lru_cache
+from typing import NamedTuple, assert_never
 
 from support_agent.answer.final_answer import (
     AggregateItem,
@@ -23,7 +24,7 @@ from support_agent.answer.final_answer import (
 )
 from support_agent.answer.formatting import format_value
 from support_agent.company.account_specs import FieldSpec, RecordSpec, SeriesSpec
-from support_agent.company.languages import likely_languages
+from support_agent.company.languages import READ_CHARACTERS, likely_languages
 from support_agent.company.values import Period, Value
 from support_agent.company.vocabulary import Vocabulary
 from support_agent.company.words import (
@@ -46,20 +47,50 @@ ENDING = 3
 """Largest difference in length between two forms of a word."""
 
 
+class Said(NamedTuple):
+    """A text without invisible characters and capitals, its words and its numbers."""
+
+    text: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+
+def _read(text: str) -> Said:
+    text = visible(text)
+    words = frozenset(map(str.casefold, WORDS.findall(text)))
+    return Said(text.casefold(), words, frozenset(map(plain_number, digits_in(text))))
+
+
+_read_own = lru_cache(maxsize=512)(_read)
+"""For the company's own texts alone: what a customer wrote or has is not kept."""
+_countries_in_own = lru_cache(maxsize=2048)(countries_in)
+_currencies_in_own = lru_cache(maxsize=2048)(currencies_in)
+_languages_of_own = lru_cache(maxsize=512)(likely_languages)
+
+
 class AnswerContent:
     """The words and numbers of an answer."""
 
     def __init__(
-        self, text: str, vocabulary: Vocabulary, *, is_value: bool, countries: frozenset[str] = frozenset()
+        self,
+        text: str,
+        vocabulary: Vocabulary,
+        *,
+        is_value: bool,
+        countries: frozenset[str] = frozenset(),
+        own: Said | None = None,
     ) -> None:
-        """Args: `countries` are the codes of the countries that the answer names."""
+        """Args:
+        countries: The codes of the countries that the answer names.
+        own: What the company's own text says, read before.
+        """
         self.is_value = is_value
         self.countries = countries
         self.vocabulary = vocabulary
-        text = visible(text)
-        self._text = text.casefold()
-        self._words = {*map(str.casefold, WORDS.findall(text)), *vocabulary.common}
-        self._numbers = {plain_number(found) for found in digits_in(text)}
+        read = _read(text)
+        self._text = read.text if own is None else f"{own.text} {read.text}"
+        self._words = read.words.union(vocabulary.common, own.words if own is not None else ())
+        self._numbers = read.numbers.union(own.numbers if own is not None else ())
 
     def contains(self, text: str) -> bool:
         """Whether the answer contains all words and numbers of a text."""
@@ -97,11 +128,19 @@ def content_of(item: Item, context: Context, others: Sequence[str] = ()) -> Answ
         return None
     words, is_value = said
     languages = likely_languages(context.current_question)[:2]
-    text = " ".join([*words, *others, *_customer_words(context)])
-    named = frozenset().union(*(countries_in(text, language) for language in ("en", *likely_languages(text)[:1])))
+    own = "" if is_value else " ".join(words)
+    rest = " ".join([*(words if is_value else ()), *others, *_customer_words(context)])
+    is_long = len(own) >= READ_CHARACTERS
+    spoken = ("en", *(_languages_of_own(own) if is_long else likely_languages(f"{own} {rest}"))[:1])
+    named = frozenset().union(*(countries_in(rest, language) | _countries_in_own(own, language) for language in spoken))
     known = {name for language in languages for name, code in countries(language).items() if code in named}
-    money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
-    return AnswerContent(" ".join([text, *money, *known]), context.vocabulary, is_value=is_value, countries=named)
+    money = {
+        name
+        for language in ("en", *languages)
+        for name in currencies_in(rest, language) | _currencies_in_own(own, language)
+    }
+    text, read = " ".join([rest, *money, *known]), _read_own(own) if own else None
+    return AnswerContent(text, context.vocabulary, is_value=is_value, countries=named, own=read)
 
 
 def _customer_words(context: Context) -> list[str]:

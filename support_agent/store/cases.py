@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, or_, update
-from sqlmodel import Session, col, select
+from sqlalchemy import Connection, Select, bindparam, func, insert, or_, update
+from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store import mails, outbox, plans
@@ -29,11 +30,37 @@ from support_agent.store.records import (
     MailTimeline,
     Timeline,
 )
-from support_agent.store.rows import affected, insert_if_new
+from support_agent.store.rows import affected, columns, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 
 CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
+
+_IS_IT = col(CaseRow.id) == bindparam("case")
+_CHANGE = update(CaseRow).where(_IS_IT)
+_COLUMNS = [*columns(CaseRow), ParticipantRow.address]
+_CASE: Select[Any] = (
+    select(*_COLUMNS).outerjoin(ParticipantRow, col(ParticipantRow.case_id) == col(CaseRow.id)).where(_IS_IT)
+)
+_OLDEST = (col(CaseRow.opened_at), col(CaseRow.id))
+_WITH_PERSON = (
+    select(CaseRow.id)
+    .where(
+        col(CaseRow.customer_address) == bindparam("address"),
+        func.coalesce(col(CaseRow.state), "") == CaseState.WITH_PERSON,  # else SQLite begins with all such cases
+    )
+    .order_by(*_OLDEST)
+)
+_NOTE_LANGUAGE = _CHANGE.where(col(CaseRow.language).is_(None))
+_GIVE_TO_DESK = _CHANGE.where(func.coalesce(col(CaseRow.desk), "") == bindparam("before"))
+_SENT = select(OutboxRow.message_id, OutboxRow.case_id).where(
+    col(OutboxRow.message_id).in_(bindparam("keys", expanding=True)), col(OutboxRow.case_id).is_not(None)
+)
+_RECEIVED = (
+    select(MailRow.message_id, MailRow.case_id)
+    .where(col(MailRow.message_id).in_(bindparam("keys", expanding=True)), col(MailRow.case_id).is_not(None))
+    .order_by(col(MailRow.received_at), col(MailRow.id))
+)
 
 
 @dataclass(frozen=True)
@@ -44,20 +71,20 @@ class Cases:
 
     def open(self, case: CaseRecord, mail_id: MailId) -> CaseRecord:
         """Open a case with its first mail; its customer is a participant. An existing case stays."""
-        with self.database.write() as session:
-            insert_if_new(session, CaseRow(**case.model_dump(exclude={"participants"})))
-            return _join(session, mail_id, case.id, {case.customer_address, *case.participants})
+        with self.database.write() as connection:
+            insert_if_new(connection, CaseRow, case.model_dump(exclude={"participants"}))
+            return _join(connection, mail_id, case.id, {case.customer_address, *case.participants})
 
     def join(self, mail_id: MailId, case_id: CaseId, participants: Sequence[str] = ()) -> CaseRecord:
         """Add a mail to a case, and add these participants, who may continue the case from now on."""
-        with self.database.write() as session:
-            _existing(session, case_id)
-            return _join(session, mail_id, case_id, set(participants))
+        with self.database.write() as connection:
+            _existing(connection, case_id)
+            return _join(connection, mail_id, case_id, set(participants))
 
     def get(self, case_id: CaseId) -> CaseRecord | None:
         """Return one case."""
-        with self.database.read() as session:
-            return _case(session, case_id)
+        with self.database.read() as connection:
+            return _case(connection, case_id)
 
     def for_thread(self, references: Sequence[str]) -> tuple[CaseRecord, ...]:
         """Find the cases that a mail may continue, each once.
@@ -71,22 +98,18 @@ class Cases:
             received mails.
         """
         found: dict[CaseId, None] = {}
-        with self.database.read() as session:
+        with self.database.read() as connection:
             for start in range(0, len(references), CHUNK):
                 keys = [index_key(reference) for reference in references[start : start + CHUNK]]
-                owners = _cases_by_message_id(session, keys)
+                owners = _cases_by_message_id(connection, keys)
                 found |= {case_id: None for key in keys for case_id in owners.get(key, ())}
-            return tuple(_existing(session, case_id) for case_id in found)
+            return tuple(_existing(connection, case_id) for case_id in found)
 
     def with_person(self, address: str) -> tuple[CaseRecord, ...]:
         """The cases of a customer's address that a person has, the oldest first."""
-        query = (
-            select(col(CaseRow.id))
-            .where(col(CaseRow.customer_address) == address, col(CaseRow.state) == CaseState.WITH_PERSON)
-            .order_by(col(CaseRow.opened_at), col(CaseRow.id))
-        )
-        with self.database.read() as session:
-            return tuple(_existing(session, CaseId(found)) for found in session.exec(query))
+        with self.database.read() as connection:
+            found = connection.scalars(_WITH_PERSON, {"address": address}).all()
+            return tuple(_existing(connection, CaseId(case_id)) for case_id in found)
 
     def found(self, text: str, limit: int) -> tuple[CaseRecord, ...]:
         """Return the case with this id, and those of the customer with this address, the newest first."""
@@ -95,14 +118,14 @@ class Cases:
             .where(or_(col(CaseRow.id) == text.lower(), col(CaseRow.customer_address) == text.lower()))
             .order_by(col(CaseRow.opened_at).desc(), col(CaseRow.id))
         )
-        with self.database.read() as session:
-            return tuple(_existing(session, CaseId(found)) for found in session.exec(query.limit(limit)))
+        with self.database.read() as connection:
+            found = connection.scalars(query.limit(limit)).all()
+            return tuple(_existing(connection, CaseId(case_id)) for case_id in found)
 
     def escalate(self, case_id: CaseId) -> None:
         """Close a case to automation; only a person gives it back."""
-        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)
-        with self.database.write() as session:
-            if affected(session, statement) != 1:
+        with self.database.write() as connection:
+            if affected(connection, _CHANGE, {"case": case_id, "state": CaseState.WITH_PERSON}) != 1:
                 raise _no_case(case_id)
 
     def give_to_desk(self, case_id: CaseId, desk: str, why: str, before: str | None) -> CaseRecord:
@@ -114,17 +137,15 @@ class Cases:
         Returns:
             The case, with the desk that it has.
         """
-        is_before = col(CaseRow.desk).is_(None) if before is None else col(CaseRow.desk) == before
-        statement = update(CaseRow).where(col(CaseRow.id) == case_id, is_before).values(desk=desk, desk_why=why)
-        with self.database.write() as session:
-            affected(session, statement)
-            return _existing(session, case_id)
+        values = {"case": case_id, "before": before or "", "desk": desk, "desk_why": why}
+        with self.database.write() as connection:
+            affected(connection, _GIVE_TO_DESK, values)
+            return _existing(connection, case_id)
 
     def note_language(self, case_id: CaseId, language: str) -> None:
         """Record the language of a case, once; "" where none was recognised."""
-        is_new = (col(CaseRow.id) == case_id, col(CaseRow.language).is_(None))
-        with self.database.write() as session:
-            affected(session, update(CaseRow).where(*is_new).values(language=language))
+        with self.database.write() as connection:
+            affected(connection, _NOTE_LANGUAGE, {"case": case_id, "language": language})
 
     def at_desks(self) -> tuple[DeskCases, ...]:
         """Count the cases that people have, by desk and rule; those without a desk are left out."""
@@ -135,9 +156,9 @@ class Cases:
             .group_by(col(CaseRow.desk), col(CaseRow.desk_why))
             .order_by(number.desc(), col(CaseRow.desk), col(CaseRow.desk_why))
         )
-        with self.database.read() as session:
+        with self.database.read() as connection:
             return tuple(
-                DeskCases(desk=str(desk), why=why or "", cases=count) for desk, why, count in session.exec(query)
+                DeskCases(desk=str(desk), why=why or "", cases=count) for desk, why, count in connection.execute(query)
             )
 
     def change(
@@ -148,8 +169,9 @@ class Cases:
         Returns:
             The change; None: it is so already, and nothing is recorded.
         """
-        with self.database.write() as session:
-            row = session.exec(select(CaseRow).where(col(CaseRow.id) == case_id).with_for_update()).first()
+        with self.database.write() as connection:
+            query = select(CaseRow.state, CaseRow.assignee).where(_IS_IT).with_for_update()
+            row = connection.execute(query, {"case": case_id}).first()
             if row is None:
                 raise _no_case(case_id)
             before = CaseState(row.state)
@@ -157,7 +179,7 @@ class Cases:
                 return None
             made = CaseChange(
                 case_id=case_id,
-                number=len(_changes(session, case_id)) + 1,
+                number=len(_changes(connection, case_id)) + 1,
                 before=before,
                 after=state,
                 assignee=assignee,
@@ -165,20 +187,19 @@ class Cases:
                 why=why,
                 changed_at=at,
             )
-            session.add(CaseChangeRow(**made.model_dump()))
-            row.state, row.assignee = state.value, assignee
-            session.add(row)
+            connection.execute(insert(CaseChangeRow), dict(made))
+            affected(connection, _CHANGE, {"case": case_id, "state": state, "assignee": assignee})
             return made
 
     def changes(self, case_id: CaseId) -> tuple[CaseChange, ...]:
         """Return the changes of a case that people ordered, the oldest first."""
-        with self.database.read() as session:
-            return tuple(_changes(session, case_id))
+        with self.database.read() as connection:
+            return tuple(_changes(connection, case_id))
 
     def get_one(self, case_id: str) -> CaseRecord:
         """Return one case that must exist."""
-        with self.database.read() as session:
-            return _existing(session, CaseId(case_id))
+        with self.database.read() as connection:
+            return _existing(connection, CaseId(case_id))
 
     def mails_of(self, case_id: CaseId) -> tuple[MailId, ...]:
         """Return the ids of the mails of a case, the oldest first."""
@@ -187,17 +208,17 @@ class Cases:
             .where(col(MailRow.case_id) == case_id)
             .order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
         )
-        with self.database.read() as session:
-            return tuple(MailId(found) for found in session.exec(query))
+        with self.database.read() as connection:
+            return tuple(MailId(found) for found in connection.scalars(query))
 
     def reopen(self, case_id: CaseId) -> CaseRecord:
         """Reopen a closed case, for whoever had it before it was closed; another case stays as it is."""
-        with self.database.write() as session:
-            closed = [change for change in _changes(session, case_id) if change.after is CaseState.CLOSED]
+        with self.database.write() as connection:
+            closed = [change for change in _changes(connection, case_id) if change.after is CaseState.CLOSED]
             state = closed[-1].before if closed else CaseState.WITH_PERSON
-            is_closed = (col(CaseRow.id) == case_id, col(CaseRow.state) == CaseState.CLOSED)
-            affected(session, update(CaseRow).where(*is_closed).values(state=state))
-            return _existing(session, case_id)
+            is_closed = _CHANGE.where(col(CaseRow.state) == CaseState.CLOSED)
+            affected(connection, is_closed, {"case": case_id, "state": state})
+            return _existing(connection, case_id)
 
     def recent(self, limit: int) -> tuple[CaseSummary, ...]:
         """Return the cases with the newest mails, the newest first."""
@@ -209,45 +230,44 @@ class Cases:
             .order_by(func.coalesce(last, col(CaseRow.opened_at)).desc(), col(CaseRow.id))
             .limit(limit)
         )
-        with self.database.read() as session:
+        with self.database.read() as connection:
             return tuple(
-                CaseSummary(case=_existing(session, CaseId(case_id)), mails=count, last_received_at=received)
-                for case_id, count, received in session.exec(query)
+                CaseSummary(case=_existing(connection, CaseId(case_id)), mails=count, last_received_at=received)
+                for case_id, count, received in connection.execute(query).all()
             )
 
     def timeline(self, case_id: CaseId) -> Timeline | None:
         """Return a case with its mails, and each mail's plan, rendered mails and outbox rows."""
-        with self.database.read() as session:
-            found = _case(session, case_id)
+        with self.database.read() as connection:
+            found = _case(connection, case_id)
             if found is None:
                 return None
-            inbound = mails.records(session, col(MailRow.case_id) == case_id)
-            return Timeline(case=found, mails=tuple(_mail_timeline(session, mail) for mail in inbound))
+            inbound = mails.records(connection, col(MailRow.case_id) == case_id)
+            return Timeline(case=found, mails=tuple(_mail_timeline(connection, mail) for mail in inbound))
 
 
-def _changes(session: Session, case_id: CaseId) -> Sequence[CaseChange]:
+def _changes(connection: Connection, case_id: CaseId) -> Sequence[CaseChange]:
     query = select(CaseChangeRow).where(col(CaseChangeRow.case_id) == case_id).order_by(col(CaseChangeRow.number))
-    return [CaseChange.model_validate(row) for row in session.exec(query)]
+    return [CaseChange.model_validate(row) for row in connection.execute(query)]
 
 
-def _join(session: Session, mail_id: MailId, case_id: CaseId, participants: set[str]) -> CaseRecord:
+def _join(connection: Connection, mail_id: MailId, case_id: CaseId, participants: set[str]) -> CaseRecord:
     for address in participants:
-        insert_if_new(session, ParticipantRow(case_id=case_id, address=address))
-    mails.change(session, mail_id, case_id=case_id)
-    return _existing(session, case_id)
+        insert_if_new(connection, ParticipantRow, {"case_id": case_id, "address": address})
+    mails.change(connection, mail_id, case_id=case_id)
+    return _existing(connection, case_id)
 
 
-def _case(session: Session, case_id: CaseId) -> CaseRecord | None:
-    row = session.get(CaseRow, case_id)
-    if row is None:
+def _case(connection: Connection, case_id: CaseId) -> CaseRecord | None:
+    rows = connection.execute(_CASE, {"case": case_id}).all()
+    if not rows:
         return None
-    query = select(ParticipantRow.address).where(col(ParticipantRow.case_id) == case_id)
-    participants = tuple(sorted(session.exec(query)))
-    return CaseRecord.model_validate(row).model_copy(update={"participants": participants})
+    participants = tuple(sorted(row.address for row in rows if row.address is not None))
+    return CaseRecord.model_validate(rows[0]).model_copy(update={"participants": participants})
 
 
-def _existing(session: Session, case_id: CaseId) -> CaseRecord:
-    found = _case(session, case_id)
+def _existing(connection: Connection, case_id: CaseId) -> CaseRecord:
+    found = _case(connection, case_id)
     if found is None:
         raise _no_case(case_id)
     return found
@@ -257,30 +277,22 @@ def _no_case(case_id: CaseId) -> PermanentError:
     return PermanentError(f"case {case_id} is not in the store", code="no_case")
 
 
-def _cases_by_message_id(session: Session, keys: Sequence[str]) -> dict[str, list[CaseId]]:
+def _cases_by_message_id(connection: Connection, keys: Sequence[str]) -> dict[str, list[CaseId]]:
     """Map each Message-ID to its cases: the case of our own mail, then those of received mails, the oldest first.
 
     Senders choose their ids, so an unknown sender may reuse a customer's; ours are keyed and unique.
     """
-    sent = select(OutboxRow.message_id, OutboxRow.case_id).where(
-        col(OutboxRow.message_id).in_(keys), col(OutboxRow.case_id).is_not(None)
-    )
-    received = (
-        select(MailRow.message_id, MailRow.case_id)
-        .where(col(MailRow.message_id).in_(keys), col(MailRow.case_id).is_not(None))
-        .order_by(col(MailRow.received_at), col(MailRow.id))
-    )
     owners: dict[str, list[CaseId]] = {}
-    for query in (sent, received):
-        for key, owner in session.exec(query):
+    for query in (_SENT, _RECEIVED):
+        for key, owner in connection.execute(query, {"keys": keys}):
             owners.setdefault(key, []).append(CaseId(str(owner)))
     return owners
 
 
-def _mail_timeline(session: Session, mail: MailRecord) -> MailTimeline:
+def _mail_timeline(connection: Connection, mail: MailRecord) -> MailTimeline:
     return MailTimeline(
         mail=mail,
-        plan=plans.plan_of(session, mail.id),
-        rendered_mails=outbox.rendered_mails_of(session, mail.id),
-        outbox=outbox.records(session, col(OutboxRow.mail_id) == mail.id),
+        plan=plans.plan_of(connection, mail.id),
+        rendered_mails=outbox.rendered_mails_of(connection, mail.id),
+        outbox=outbox.records(connection, col(OutboxRow.mail_id) == mail.id),
     )

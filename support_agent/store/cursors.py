@@ -8,14 +8,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
-from sqlalchemy import or_, update
-from sqlmodel import Session, col, select
+from sqlalchemy import Connection, bindparam, func, or_, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import col, select
 
 from support_agent.core.cursor import Cursor
 from support_agent.store.database import Database
-from support_agent.store.rows import affected, upsert
-from support_agent.store.tables import CursorRow
+from support_agent.store.records import MailId
+from support_agent.store.rows import affected, insert_into
+from support_agent.store.tables import CursorRow, MailRow
+
+_IS_IT = col(CursorRow.folder) == bindparam("of")
+_CURSOR = select(CursorRow).where(_IS_IT)
+_RESCANNED = (
+    select(MailRow.id)
+    .join(CursorRow, col(CursorRow.folder) == col(MailRow.folder))
+    .where(
+        col(MailRow.id) == bindparam("mail"),
+        col(MailRow.uid_validity) == col(CursorRow.uid_validity),
+        col(MailRow.uid) <= col(CursorRow.rescan_until),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -26,33 +41,46 @@ class Cursors:
 
     def move(self, cursor: Cursor) -> None:
         """Move a folder's cursor without a mail; see `move`."""
-        with self.database.write() as session:
-            move(session, cursor)
+        with self.database.write() as connection:
+            move(connection, cursor)
 
     def get(self, folder: str) -> Cursor | None:
         """Return how far a folder has been read; None: it was never read."""
-        with self.database.read() as session:
-            row = session.exec(select(CursorRow).where(col(CursorRow.folder) == folder)).first()
+        with self.database.read() as connection:
+            row = connection.execute(_CURSOR, {"of": folder}).first()
             return None if row is None else Cursor.model_validate(row)
+
+    def is_rescanned(self, mail_id: MailId) -> bool:
+        """Whether a recorded mail is one of those that its folder is read a second time for."""
+        with self.database.read() as connection:
+            return connection.scalar(_RESCANNED, {"mail": mail_id}) is not None
 
     def mark_fetched(self, folder: str, at: datetime) -> None:
         """Record when a folder that has a cursor was read to its end."""
-        with self.database.write() as session:
-            affected(session, update(CursorRow).where(col(CursorRow.folder) == folder).values(fetched_at=at))
+        with self.database.write() as connection:
+            affected(connection, update(CursorRow).where(_IS_IT), {"of": folder, "fetched_at": at})
 
     def fetched_at(self, folder: str) -> datetime | None:
         """Return when a folder was last read to its end; None: it never was."""
-        with self.database.read() as session:
-            return session.exec(select(CursorRow.fetched_at).where(col(CursorRow.folder) == folder)).first()
+        with self.database.read() as connection:
+            return connection.scalar(select(CursorRow.fetched_at).where(_IS_IT), {"of": folder})
 
 
-def move(session: Session, cursor: Cursor) -> None:
+def move(connection: Connection, cursor: Cursor) -> None:
     """Move a folder's cursor forward, never back; a changed UIDVALIDITY starts again where `cursor` says.
 
     Where `cursor` has no `left_before` the stored one stays.
     """
-    moves = or_(
-        col(CursorRow.uid_validity) != cursor.uid_validity,
-        col(CursorRow.last_uid) < cursor.last_uid,
+    affected(connection, _move(connection.dialect.name), dict(cursor))
+
+
+@cache
+def _move(dialect: str) -> postgresql.Insert | sqlite.Insert:
+    insert = insert_into(CursorRow, dialect)
+    new = insert.excluded
+    moves = or_(col(CursorRow.uid_validity) != new.uid_validity, col(CursorRow.last_uid) < new.last_uid)
+    values = {name: new[name] for name in ("uid_validity", "last_uid", "rescan_until")}
+    left_before = func.coalesce(new.left_before, col(CursorRow.left_before))
+    return insert.on_conflict_do_update(
+        index_elements=["folder"], set_={**values, "left_before": left_before}, where=moves
     )
-    upsert(session, CursorRow(**cursor.model_dump()), key="folder", where=moves)

@@ -1,5 +1,9 @@
 """One database, SQLite or PostgreSQL: its URL, its transactions, its errors, its schema.
 
+A statement that runs for every mail is a constant of its module, with `bindparam` for what differs: to compose it anew
+costs several times as much as to run it. It runs on the `Connection` that `read` or `write` yields, without an ORM
+session, so no object of an earlier statement is ever mistaken for the row; records are made from the rows.
+
 Invariant: a transaction is committed whole or not at all and survives a power cut once committed, and a
 library error leaves this file as one of `support_agent.errors`. Checked by
 tests/integration/store/test_database.py.
@@ -18,14 +22,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
-from sqlmodel import Session
 
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.store.tables import Row
@@ -104,6 +107,21 @@ def _translated(error: DBAPIError) -> SupportAgentError:
     return PermanentError(f"the database refused the data ({what})", code="database")
 
 
+class _Joined(threading.local):
+    """The transaction of `Database.together` in this thread."""
+
+    connection: Connection | None = None
+    is_doomed = False
+
+    @contextmanager
+    def doomed_by_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.is_doomed = True
+            raise
+
+
 class Database:
     """A database with its transactions and its migrations.
 
@@ -118,18 +136,70 @@ class Database:
         self._migrations_dir = migrations_dir
         self._engine = _sqlite(url, timeout_s) if url.drivername == "sqlite" else _postgresql(url, timeout_s)
         self._writer = self._engine.execution_options(**{WRITES: True})
+        self._timeout_s = timeout_s
+        # SQLite has one writer: threads that wait for each other here take turns, where its own wait sleeps.
+        self._turn = threading.Lock() if url.drivername == "sqlite" else None
+        self._joined = _Joined()
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
-        """A session that only reads."""
-        with mapped_errors(), Session(self._engine) as session:
-            yield session
+    def read(self) -> Iterator[Connection]:
+        """A connection that only reads, in one snapshot on SQLite."""
+        with mapped_errors():
+            if (joined := self._joined.connection) is not None:
+                yield joined
+                return
+            with self._engine.connect() as connection:
+                yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
+    def write(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back by any error."""
-        with mapped_errors(), Session(self._writer) as session, session.begin():
-            yield session
+        with mapped_errors():
+            if (joined := self._joined.connection) is not None:
+                with self._joined.doomed_by_errors():
+                    yield joined
+                return
+            with self._my_turn(), self._writer.begin() as connection:
+                yield connection
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """One transaction for all that this thread reads and writes in the block, which should be short.
+
+        Other writers wait until it ends (on SQLite all of them), so it must not be held while a server or a model is
+        asked. Once a write in it has failed nothing of it is kept, even if the error was caught.
+
+        Raises:
+            TransientError: a write failed, and the error was caught.
+        """
+        if self.is_together:
+            yield
+            return
+        with self.write() as connection:
+            self._joined.connection, self._joined.is_doomed = connection, False
+            try:
+                yield
+                if self._joined.is_doomed:
+                    raise TransientError("a part of the transaction failed: it is tried again", code="database")
+            finally:
+                self._joined.connection = None
+
+    @property
+    def is_together(self) -> bool:
+        """Whether this thread is in the block of `together`."""
+        return self._joined.connection is not None
+
+    @contextmanager
+    def _my_turn(self) -> Iterator[None]:
+        if self._turn is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=self._timeout_s):
+            raise TransientError("the database is busy: try again", code="database")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Close all connections."""
@@ -252,8 +322,10 @@ def _sqlite(url: URL, timeout_s: float) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         # A writer waits for its lock at the start; a reader that becomes a writer would fail at once.
-        writes = connection.get_execution_options().get(WRITES, False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get(WRITES, False):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # does not touch the file yet, so it cannot fail, and needs none of what costs more than a small query
+            cast("sqlite3.Connection", connection.connection.driver_connection).execute("BEGIN")
 
     return engine
 

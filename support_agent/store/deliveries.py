@@ -11,9 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, or_, tuple_, update
+from sqlalchemy import ColumnElement, Connection, or_, tuple_, update
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store import outbox
@@ -82,12 +82,12 @@ class Deliveries:
             PermanentError: the mail has another status (code `outbox_status`) or other bytes (`other_bytes`), or does
                 not exist (`no_outbox`).
         """
-        with self.database.write() as session:
-            row = session.exec(select(OutboxRow).where(col(OutboxRow.id) == outbox_id).with_for_update()).first()
+        with self.database.write() as connection:
+            row = connection.execute(select(OutboxRow).where(col(OutboxRow.id) == outbox_id).with_for_update()).first()
             if row is None:
                 raise PermanentError(f"no mail {outbox_id} in the outbox", code="no_outbox")
-            before, last = OutboxStatus(row.status), _last(session, outbox_id)
-            is_recorded = last is not None and (last.after, last.by) == (after.value, by.value)
+            before, last = OutboxStatus(row.status), _last(connection, outbox_id)
+            is_recorded = last is not None and (last.after, last.by) == (after, by)
             is_seen = after is OutboxStatus.FAILED and by is DeliverySource.OPERATOR
             if before is after and (is_recorded or not is_seen):
                 return False
@@ -99,9 +99,9 @@ class Deliveries:
             found = DeliveryUpdate(
                 outbox_id=outbox_id, number=number, before=before, after=after, by=by, detail=detail, updated_at=at
             )
-            insert_if_new(session, DeliveryUpdateRow(**found.model_dump()))
+            insert_if_new(connection, DeliveryUpdateRow, dict(found))
             is_certain_now = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
-            _move(session, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
+            _move(connection, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
             return True
 
     def of(self, outbox_id: OutboxId) -> tuple[DeliveryUpdate, ...]:
@@ -111,13 +111,13 @@ class Deliveries:
             .where(col(DeliveryUpdateRow.outbox_id) == outbox_id)
             .order_by(col(DeliveryUpdateRow.number))
         )
-        with self.database.read() as session:
-            return tuple(DeliveryUpdate.model_validate(row) for row in session.exec(query))
+        with self.database.read() as connection:
+            return tuple(DeliveryUpdate.model_validate(row) for row in connection.execute(query))
 
     def unresolved(self, status: OutboxStatus | None = None) -> tuple[OutboxRecord, ...]:
         """Return the mails whose delivery is not confirmed, the oldest first, without those that a person gave up."""
-        with self.database.read() as session:
-            return outbox.records(session, *_unresolved(UNCONFIRMED), *equal((OutboxRow.status, status)))
+        with self.database.read() as connection:
+            return outbox.records(connection, *_unresolved(UNCONFIRMED), *equal((OutboxRow.status, status)))
 
     def unconfirmed(
         self,
@@ -133,11 +133,11 @@ class Deliveries:
         """
         place = (col(OutboxRow.created_at), col(OutboxRow.id))
         query = select(*(getattr(OutboxRow, name) for name in Unconfirmed.model_fields)).where(*_unresolved(statuses))
-        with self.database.read() as session:
+        with self.database.read() as connection:
             if after is not None:
-                at = session.exec(select(OutboxRow.created_at).where(col(OutboxRow.id) == after)).first()
+                at = connection.scalar(select(OutboxRow.created_at).where(col(OutboxRow.id) == after))
                 query = query.where(tuple_(*place) > (at, after)) if at is not None else query
-            rows = session.exec(query.order_by(*place).limit(limit))
+            rows = connection.execute(query.order_by(*place).limit(limit))
             return tuple(Unconfirmed.model_validate(row, from_attributes=True) for row in rows)
 
 
@@ -164,16 +164,17 @@ def _unresolved(statuses: Collection[OutboxStatus]) -> tuple[ColumnElement[bool]
     )
 
 
-def _last(session: Session, outbox_id: OutboxId) -> DeliveryUpdateRow | None:
+def _last(connection: Connection, outbox_id: OutboxId) -> DeliveryUpdate | None:
     query = (
         select(DeliveryUpdateRow)
         .where(col(DeliveryUpdateRow.outbox_id) == outbox_id)
         .order_by(col(DeliveryUpdateRow.number).desc())
     )
-    return session.exec(query).first()
+    row = connection.execute(query.limit(1)).first()
+    return None if row is None else DeliveryUpdate.model_validate(row)
 
 
-def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
+def _move(connection: Connection, found: DeliveryUpdate, *, is_news: bool) -> None:
     """Args: is_news: The desk must be notified of this loss, whatever it was notified of before."""
     values: dict[str, object] = {"status": found.after, "last_detail": found.detail}
     if found.after is OutboxStatus.READY:
@@ -185,4 +186,4 @@ def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
         values["notified_at"] = None if is_unknown else found.updated_at
     elif is_news:
         values["notified_at"] = None
-    affected(session, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))
+    affected(connection, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))

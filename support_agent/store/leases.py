@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
-from sqlalchemy import case, func, or_, update
-from sqlmodel import Session, col, select
+from sqlalchemy import Connection, case, func, or_, update
+from sqlmodel import col, select
 
 from support_agent.errors import TransientError
 from support_agent.store.database import Database
@@ -43,10 +43,10 @@ class Leases:
         Args:
             now: The instant, on SQLite.
         """
-        with self.database.write() as session:
-            now = _now(session, now)
-            row = LeaseRow(name=name, holder=holder, token=1, expires_at=now + lasts)
-            if insert_if_new(session, row):
+        with self.database.write() as connection:
+            now = _now(connection, now)
+            row = {"name": name, "holder": holder, "token": 1, "expires_at": now + lasts}
+            if insert_if_new(connection, LeaseRow, row):
                 return Lease(name, 1)
             is_own = col(LeaseRow.holder) == holder
             statement = (
@@ -54,47 +54,47 @@ class Leases:
                 .where(col(LeaseRow.name) == name, or_(is_own, col(LeaseRow.expires_at) < now))
                 .values(holder=holder, expires_at=now + lasts, token=col(LeaseRow.token) + case((is_own, 0), else_=1))
             )
-            if affected(session, statement) != 1:
+            if affected(connection, statement) != 1:
                 return None
-            return Lease(name, cast("int", _token(session, name)))
+            return Lease(name, cast("int", _token(connection, name)))
 
     def release(self, name: str, holder: str) -> None:
         """End one's own lease."""
-        with self.database.write() as session:
+        with self.database.write() as connection:
             mine = (col(LeaseRow.name) == name, col(LeaseRow.holder) == holder)
-            affected(session, update(LeaseRow).where(*mine).values(expires_at=ENDED))
+            affected(connection, update(LeaseRow).where(*mine).values(expires_at=ENDED))
 
     def holders(self, prefix: str, now: datetime) -> frozenset[str]:
         """Return who holds a lease whose name begins with `prefix`."""
-        with self.database.read() as session:
-            is_valid = col(LeaseRow.expires_at) >= _now(session, now)
+        with self.database.read() as connection:
+            is_valid = col(LeaseRow.expires_at) >= _now(connection, now)
             query = select(LeaseRow.holder).where(col(LeaseRow.name).startswith(prefix, autoescape=True), is_valid)
-            return frozenset(session.exec(query))
+            return frozenset(connection.scalars(query))
 
     def end_all(self) -> None:
         """End all leases; for a process that knows it is alone on the store."""
-        with self.database.write() as session:
-            affected(session, update(LeaseRow).values(expires_at=ENDED))
+        with self.database.write() as connection:
+            affected(connection, update(LeaseRow).values(expires_at=ENDED))
 
 
 # Parts of other tables' transactions
 
 
-def require(session: Session, lease: Lease) -> None:
+def require(connection: Connection, lease: Lease) -> None:
     """Refuse the transaction of a holder whose lease somebody else has taken since.
 
     Raises:
         TransientError: the lease has another holder.
     """
-    if _token(session, lease.name) != lease.token:
+    if _token(connection, lease.name) != lease.token:
         raise TransientError(f"another worker has taken over {lease.name}", code="lease_lost")
 
 
-def _token(session: Session, name: str) -> int | None:
+def _token(connection: Connection, name: str) -> int | None:
     """The token of a lease; nobody else can take the lease until the transaction ends."""
-    return session.exec(select(LeaseRow.token).where(col(LeaseRow.name) == name).with_for_update(read=True)).first()
+    return connection.scalar(select(LeaseRow.token).where(col(LeaseRow.name) == name).with_for_update(read=True))
 
 
-def _now(session: Session, now: datetime) -> datetime:
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    return now if is_sqlite else cast("datetime", session.exec(select(func.clock_timestamp())).one())
+def _now(connection: Connection, now: datetime) -> datetime:
+    is_sqlite = connection.dialect.name == "sqlite"
+    return now if is_sqlite else cast("datetime", connection.scalar(select(func.clock_timestamp())))

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, update
-from sqlalchemy.orm import QueryableAttribute, aliased, defer
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, or_, update
+from sqlalchemy.orm import aliased
+from sqlmodel import col, select
 
 from support_agent.core.cursor import Cursor
 from support_agent.core.levels import Level
@@ -22,7 +23,7 @@ from support_agent.store import cursors
 from support_agent.store.database import Database
 from support_agent.store.leases import Lease, require
 from support_agent.store.records import MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
-from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.rows import affected, columns, equal, insert_if_new
 from support_agent.store.tables import ForgottenMailRow, MailRow
 
 MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
@@ -33,6 +34,43 @@ MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
     MailStatus.QUARANTINED: (MailStatus.NEW,),
 }
 """For each final status, the statuses that may change to it."""
+
+_IS_IT = col(MailRow.id) == bindparam("mail")
+_MAILS: Select[Any] = select(*columns(MailRow, "raw")).order_by(
+    col(MailRow.received_at), col(MailRow.uid), col(MailRow.id)
+)
+_MAIL = _MAILS.where(_IS_IT)
+_RAW = select(MailRow.raw).where(_IS_IT)
+_LOCK = select(MailRow.id).where(_IS_IT).with_for_update()
+_FORGOTTEN = select(ForgottenMailRow.id).where(col(ForgottenMailRow.id) == bindparam("mail"))
+_CHANGE = update(MailRow).where(_IS_IT)
+_END = {status: _CHANGE.where(col(MailRow.status).in_(before)) for status, before in MAY_BECOME.items()}
+
+
+def is_older(earlier: type[MailRow], mine: type[MailRow]) -> ColumnElement[bool]:
+    """Build the condition that one mail came before another, for a query over both."""
+    is_same_instant = col(earlier.received_at) == col(mine.received_at)
+    return or_(
+        col(earlier.received_at) < col(mine.received_at), and_(is_same_instant, col(earlier.uid) < col(mine.uid))
+    )
+
+
+def _follows_open() -> Select[Any]:
+    mine, earlier = aliased(MailRow), aliased(MailRow)
+    return (
+        select(earlier.id)
+        .join(mine, col(mine.case_id) == col(earlier.case_id))
+        .where(
+            col(mine.id) == bindparam("mail"),
+            col(earlier.id) != col(mine.id),
+            col(earlier.status) == MailStatus.NEW,
+            is_older(earlier, mine),
+        )
+        .limit(1)
+    )
+
+
+_FOLLOWS_OPEN = _follows_open()
 
 
 @dataclass(frozen=True)
@@ -74,23 +112,23 @@ class Mails:
             level=level,
             sender_why=why,
         )
-        with self.database.write() as session:
+        with self.database.write() as connection:
             if lease is not None:
-                require(session, lease)
-            cursors.move(session, cursor)
-            if session.get(ForgottenMailRow, mail_id) is not None:
-                return RecordedMail(id=mail_id, is_new=False)
-            return RecordedMail(id=mail_id, is_new=insert_if_new(session, MailRow(**record.model_dump(), raw=raw)))
+                require(connection, lease)
+            cursors.move(connection, cursor)
+            is_forgotten = connection.scalar(_FORGOTTEN, {"mail": mail_id}) is not None
+            is_new = not is_forgotten and insert_if_new(connection, MailRow, {**dict(record), "raw": raw})
+            return RecordedMail(id=mail_id, is_new=is_new)
 
     def get(self, mail_id: MailId) -> MailRecord | None:
         """Return one mail."""
-        with self.database.read() as session:
-            return _mail(session, mail_id)
+        with self.database.read() as connection:
+            return _mail(connection, mail_id)
 
     def raw(self, mail_id: MailId) -> bytes:
         """Return a mail's bytes as they were fetched."""
-        with self.database.read() as session:
-            raw = session.exec(select(MailRow.raw).where(col(MailRow.id) == mail_id)).first()
+        with self.database.read() as connection:
+            raw = connection.scalar(_RAW, {"mail": mail_id})
         if raw is None:
             raise _no_mail(mail_id)
         return raw
@@ -103,45 +141,33 @@ class Mails:
         Args:
             message_id: Senders choose it, so several mails may have the same.
         """
-        conditions = equal((MailRow.status, status), (MailRow.message_id, message_id))
-        if since is not None:
-            conditions.append(col(MailRow.received_at) >= since)
-        with self.database.read() as session:
-            return records(session, *conditions)
+        given = {"since": since, "status": status, "message_id": message_id}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        with self.database.read() as connection:
+            return _records(connection, _found(*wanted), wanted)
 
     def at(self, cursor: Cursor) -> MailRecord | None:
         """Return the mail that was recorded with this cursor; None: no new mail was."""
         here = equal(
             (MailRow.folder, cursor.folder), (MailRow.uid_validity, cursor.uid_validity), (MailRow.uid, cursor.last_uid)
         )
-        with self.database.read() as session:
-            return next(iter(records(session, *here)), None)
+        with self.database.read() as connection:
+            return next(iter(records(connection, *here)), None)
 
     def follows_open(self, mail_id: MailId) -> bool:
         """Whether an older mail of its case is still `new`."""
-        mine, earlier = aliased(MailRow), aliased(MailRow)
-        query = (
-            select(earlier.id)
-            .join(mine, col(mine.case_id) == col(earlier.case_id))
-            .where(
-                col(mine.id) == mail_id,
-                col(earlier.id) != mail_id,
-                col(earlier.status) == MailStatus.NEW,
-                is_older(earlier, mine),
-            )
-        )
-        with self.database.read() as session:
-            return session.exec(query.limit(1)).first() is not None
+        with self.database.read() as connection:
+            return connection.scalar(_FOLLOWS_OPEN, {"mail": mail_id}) is not None
 
     def save_screening(self, mail_id: MailId, verdict: str, rule: str | None) -> None:
         """Record whether a machine may answer the mail, and the rule that decided it."""
-        with self.database.write() as session:
-            change(session, mail_id, screening_verdict=verdict, screening_rule=rule)
+        with self.database.write() as connection:
+            change(connection, mail_id, screening_verdict=verdict, screening_rule=rule)
 
     def save_sender(self, mail_id: MailId, address: str, level: Level, why: str) -> None:
         """Record the sender's address ("" for none), the level from 0 to 3, and the reason for the level."""
-        with self.database.write() as session:
-            change(session, mail_id, sender_address=address, level=level, sender_why=why)
+        with self.database.write() as connection:
+            change(connection, mail_id, sender_address=address, level=level, sender_why=why)
 
     def end(
         self,
@@ -156,15 +182,11 @@ class Mails:
         Returns:
             Whether the mail has this status now. The first reason and instant stay.
         """
-        statement = (
-            update(MailRow)
-            .where(col(MailRow.id) == mail_id, col(MailRow.status).in_(MAY_BECOME[status]))
-            .values(status=status, reason_code=reason_code, why=why, handled_at=handled_at)
-        )
-        with self.database.write() as session:
-            if affected(session, statement) == 1:
+        values = {"status": status, "reason_code": reason_code, "why": why, "handled_at": handled_at}
+        with self.database.write() as connection:
+            if affected(connection, _END[status], {"mail": mail_id, **values}) == 1:
                 return True
-            found = _mail(session, mail_id)
+            found = _mail(connection, mail_id)
         if found is None:
             raise _no_mail(mail_id)
         return found.status is status
@@ -173,40 +195,42 @@ class Mails:
 # Parts of other tables' transactions
 
 
-def lock(session: Session, mail_id: MailId) -> None:
+def lock(connection: Connection, mail_id: MailId) -> None:
     """Let one transaction at a time decide about a mail (SQLite: the write lock does that already)."""
-    if session.exec(select(MailRow.id).where(col(MailRow.id) == mail_id).with_for_update()).first() is None:
+    if connection.scalar(_LOCK, {"mail": mail_id}) is None:
         raise _no_mail(mail_id)
 
 
-def records(session: Session, *conditions: ColumnElement[bool]) -> tuple[MailRecord, ...]:
+def records(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[MailRecord, ...]:
     """Return the mails that meet all conditions, without their bytes, the oldest first."""
-    raw = cast("QueryableAttribute[bytes]", MailRow.raw)
-    query = (
-        select(MailRow)
-        .options(defer(raw, raiseload=True))
-        .where(*conditions)
-        .order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
-    )
-    return tuple(MailRecord.model_validate(row) for row in session.exec(query))
+    return _records(connection, _MAILS.where(*conditions))
 
 
-def is_older(earlier: type[MailRow], mine: type[MailRow]) -> ColumnElement[bool]:
-    """Build the condition that one mail came before another, for a query over both."""
-    is_same_instant = col(earlier.received_at) == col(mine.received_at)
-    return or_(
-        col(earlier.received_at) < col(mine.received_at), and_(is_same_instant, col(earlier.uid) < col(mine.uid))
-    )
-
-
-def change(session: Session, mail_id: MailId, **values: object) -> None:
+def change(connection: Connection, mail_id: MailId, **values: object) -> None:
     """Set columns of a mail that must exist."""
-    if affected(session, update(MailRow).where(col(MailRow.id) == mail_id).values(**values)) != 1:
+    if affected(connection, _CHANGE, {"mail": mail_id, **values}) != 1:
         raise _no_mail(mail_id)
 
 
-def _mail(session: Session, mail_id: MailId) -> MailRecord | None:
-    return next(iter(records(session, col(MailRow.id) == mail_id)), None)
+def _mail(connection: Connection, mail_id: MailId) -> MailRecord | None:
+    return next(iter(_records(connection, _MAIL, {"mail": mail_id})), None)
+
+
+@cache
+def _found(*names: str) -> Select[Any]:
+    """The query of `find` for the conditions with these names."""
+    conditions = {
+        "since": col(MailRow.received_at) >= bindparam("since"),
+        "status": col(MailRow.status) == bindparam("status"),
+        "message_id": col(MailRow.message_id) == bindparam("message_id"),
+    }
+    return _MAILS.where(*(conditions[name] for name in names))
+
+
+def _records(
+    connection: Connection, query: Select[Any], values: dict[str, Any] | None = None
+) -> tuple[MailRecord, ...]:
+    return tuple(MailRecord.model_validate(row) for row in connection.execute(query, values))
 
 
 def _no_mail(mail_id: MailId) -> PermanentError:

@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import update
-from sqlmodel import Session, col, select
+from sqlalchemy import Connection, bindparam, update
+from sqlmodel import col, select
 
 from support_agent.core.modes import Mode
 from support_agent.errors import TransientError
 from support_agent.store.database import Database
 from support_agent.store.desk_records import ModeChange, ModeSource
 from support_agent.store.records import MailId
-from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import ModeChangeRow
+
+_ALL = select(ModeChangeRow).order_by(col(ModeChangeRow.key), col(ModeChangeRow.number))
+_OF_KEY = _ALL.where(col(ModeChangeRow.key) == bindparam("of"))
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class Modes:
         Raises:
             TransientError: another process changed the mode of the key at the same time.
         """
-        with self.database.write() as session:
-            history = _changes(session, key)
+        with self.database.write() as connection:
+            history = _changes(connection, key)
             valid = next((change for change in reversed(history) if change.undone_at is None), None)
             if valid is not None and (valid.mode, valid.by, valid.mail_id) == (mode, by, mail_id):
                 return valid
@@ -49,32 +52,32 @@ class Modes:
             made = ModeChange(
                 key=key, number=number, mode=mode, by=by, who=who, why=why, changed_at=at, mail_id=mail_id
             )
-            if not insert_if_new(session, ModeChangeRow(**made.model_dump())):
+            if not insert_if_new(connection, ModeChangeRow, dict(made)):
                 raise TransientError(f"the mode of {key} is being changed by another process", code="number_taken")
             return made
 
     def undo(self, key: str, at: datetime) -> ModeChange | None:
         """Undo the valid change of a key; return it, None: it has none."""
-        with self.database.write() as session:
-            valid = [change for change in _changes(session, key) if change.undone_at is None]
+        with self.database.write() as connection:
+            valid = [change for change in _changes(connection, key) if change.undone_at is None]
             if not valid:
                 return None
             row = update(ModeChangeRow).where(
                 col(ModeChangeRow.key) == key, col(ModeChangeRow.number) == valid[-1].number
             )
-            affected(session, row.values(undone_at=at))
+            affected(connection, row.values(undone_at=at))
             return valid[-1]
 
     def undo_of_mail(self, mail_id: MailId, at: datetime) -> None:
         """Undo the valid changes that corrections of a mail's answer made, wherever they stand among the others."""
         made = (col(ModeChangeRow.mail_id) == mail_id, col(ModeChangeRow.undone_at).is_(None))
-        with self.database.write() as session:
-            affected(session, update(ModeChangeRow).where(*made).values(undone_at=at))
+        with self.database.write() as connection:
+            affected(connection, update(ModeChangeRow).where(*made).values(undone_at=at))
 
     def history(self, key: str | None = None) -> tuple[ModeChange, ...]:
         """Return the changes of one key, or of all, undone ones too; the oldest of each key first."""
-        with self.database.read() as session:
-            return tuple(_changes(session, key))
+        with self.database.read() as connection:
+            return tuple(_changes(connection, key))
 
     def valid(self) -> dict[str, tuple[ModeChange, ...]]:
         """Return the changes of each key that are not undone, the newest last; keys without one are left out."""
@@ -85,10 +88,6 @@ class Modes:
         return found
 
 
-def _changes(session: Session, key: str | None) -> Sequence[ModeChange]:
-    query = (
-        select(ModeChangeRow)
-        .where(*equal((ModeChangeRow.key, key)))
-        .order_by(col(ModeChangeRow.key), col(ModeChangeRow.number))
-    )
-    return [ModeChange.model_validate(row) for row in session.exec(query)]
+def _changes(connection: Connection, key: str | None) -> Sequence[ModeChange]:
+    query, values = (_ALL, {}) if key is None else (_OF_KEY, {"of": key})
+    return [ModeChange.model_validate(row) for row in connection.execute(query, values)]

@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, tuple_, update
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, tuple_, update
+from sqlmodel import col, select
 
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store import mails
@@ -24,6 +26,7 @@ from support_agent.store.database import Database
 from support_agent.store.records import (
     CaseId,
     Due,
+    JsonObject,
     MailId,
     OutboxId,
     OutboxRecord,
@@ -32,12 +35,39 @@ from support_agent.store.records import (
     OutgoingMail,
     RenderedMailRecord,
 )
-from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import OutboxRow, RenderedMailRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 """Statuses of mails that the customer may not have received; the desk knows of a cancelled one unless it was undone."""
+
+_IS_IT = col(OutboxRow.id) == bindparam("of")
+_ROWS = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
+_ROW = _ROWS.where(_IS_IT)
+_LOST = _ROWS.where(
+    col(OutboxRow.status).in_(LOST),
+    col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
+    col(OutboxRow.notified_at).is_(None),
+)
+_LOST_OF = _LOST.where(col(OutboxRow.mail_id) == bindparam("mail"))
+_CLAIM = (
+    update(OutboxRow)
+    .where(_IS_IT, col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) <= bindparam("now"))
+    .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1)
+)
+_MOVE = update(OutboxRow).where(_IS_IT, col(OutboxRow.status) == OutboxStatus.SENDING)
+_STATUS = select(OutboxRow.status).where(_IS_IT)
+_PAYLOADS = select(RenderedMailRow.kind, RenderedMailRow.payload).where(
+    col(RenderedMailRow.mail_id) == bindparam("mail"),
+    col(RenderedMailRow.kind).in_(bindparam("kinds", expanding=True)),
+    col(RenderedMailRow.number) == bindparam("its_number"),
+)
+_RENDERED = select(RenderedMailRow).where(
+    col(RenderedMailRow.mail_id) == bindparam("mail"),
+    col(RenderedMailRow.kind) == bindparam("its_kind"),
+    col(RenderedMailRow.number) == bindparam("its_number"),
+)
 
 
 @dataclass(frozen=True)
@@ -54,8 +84,8 @@ class Outbox:
         Raises:
             PermanentError: a Message-ID is that of another mail.
         """
-        with self.database.write() as session:
-            return tuple(_queue(session, mail) for mail in mails)
+        with self.database.write() as connection:
+            return tuple(_queue(connection, mail) for mail in mails)
 
     def queue_notice(self, notice: OutgoingMail, lost: OutboxId) -> OutboxRecord | None:
         """Put the desk's notice of a lost mail into the outbox, and record that the desk is notified of the loss.
@@ -70,24 +100,32 @@ class Outbox:
             .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.notified_at).is_(None))
             .values(notified_at=notice.created_at)
         )
-        with self.database.write() as session:
-            if affected(session, statement) != 1:
+        with self.database.write() as connection:
+            if affected(connection, statement) != 1:
                 return None
-            queued = _queue(session, notice)
+            queued = _queue(connection, notice)
             if queued.raw != notice.raw:
                 raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
             return queued
 
     def rendered_mail(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
         """Return the rendered mail that an outbox row was composed from."""
-        with self.database.read() as session:
-            row = session.get(RenderedMailRow, (mail_id, kind.value, number))
+        with self.database.read() as connection:
+            row = connection.execute(_RENDERED, {"mail": mail_id, "its_kind": kind, "its_number": number}).first()
             return None if row is None else RenderedMailRecord.model_validate(row)
+
+    def payload(self, mail_id: MailId, *kinds: OutgoingKind, number: int = 1) -> JsonObject | None:
+        """Return what the first of these kinds that was queued for a mail says, as data, without its rendered text."""
+        with self.database.read() as connection:
+            found: dict[str, JsonObject] = dict(
+                connection.execute(_PAYLOADS, {"mail": mail_id, "kinds": kinds, "its_number": number}).all()
+            )
+        return next((found[kind] for kind in kinds if kind in found), None)
 
     def get(self, outbox_id: OutboxId) -> OutboxRecord | None:
         """Return one mail of the outbox."""
-        with self.database.read() as session:
-            return _row(session, outbox_id)
+        with self.database.read() as connection:
+            return _row(connection, outbox_id)
 
     def find(
         self,
@@ -98,15 +136,10 @@ class Outbox:
         case_id: CaseId | None = None,
     ) -> tuple[OutboxRecord, ...]:
         """Return the rows that meet every given condition, the oldest first."""
-        conditions = equal(
-            (OutboxRow.status, status),
-            (OutboxRow.mail_id, mail_id),
-            (OutboxRow.kind, kind),
-            (OutboxRow.message_id, message_id),
-            (OutboxRow.case_id, case_id),
-        )
-        with self.database.read() as session:
-            return records(session, *conditions)
+        given = {"status": status, "mail_id": mail_id, "kind": kind, "message_id": message_id, "case_id": case_id}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        with self.database.read() as connection:
+            return _records(connection, _found(*wanted), wanted)
 
     def proposed(self, mail_id: MailId) -> tuple[OutboxRecord, RenderedMailRecord] | None:
         """Return the answer to a mail that waits for a person, with its rendered mail; None: there is none."""
@@ -133,8 +166,8 @@ class Outbox:
         )
         if after is not None:
             query = query.where(tuple_(*place) > (after.next_try_at, after.created_at, after.id))
-        with self.database.read() as session:
-            rows = session.exec(query.order_by(*place).limit(limit))
+        with self.database.read() as connection:
+            rows = connection.execute(query.order_by(*place).limit(limit))
             return tuple(Due.model_validate(row, from_attributes=True) for row in rows)
 
     def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
@@ -143,13 +176,10 @@ class Outbox:
         Args:
             mail_id: Only mails that answer this one.
         """
-        conditions = (
-            col(OutboxRow.status).in_(LOST),
-            col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
-            col(OutboxRow.notified_at).is_(None),
-        )
-        with self.database.read() as session:
-            return records(session, *conditions, *equal((OutboxRow.mail_id, mail_id)))
+        with self.database.read() as connection:
+            if mail_id is None:
+                return _records(connection, _LOST)
+            return _records(connection, _LOST_OF, {"mail": mail_id})
 
     def claim(self, outbox_id: OutboxId, now: datetime, by: str = "") -> bool:
         """Turn a due row from `ready` to `sending` and count the attempt; False: another caller has it.
@@ -157,37 +187,28 @@ class Outbox:
         Args:
             by: The worker that sends it now.
         """
-        statement = (
-            update(OutboxRow)
-            .where(
-                col(OutboxRow.id) == outbox_id,
-                col(OutboxRow.status) == OutboxStatus.READY,
-                col(OutboxRow.next_try_at) <= now,
-            )
-            .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1, claimed_by=by)
-        )
-        with self.database.write() as session:
-            return affected(session, statement) == 1
+        with self.database.write() as connection:
+            return affected(connection, _CLAIM, {"of": outbox_id, "now": now, "claimed_by": by}) == 1
 
     def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime) -> None:
         """Record that the server took the mail; `Store.deliveries` records later news, with their source."""
-        with self.database.write() as session:
-            _move(session, outbox_id, OutboxStatus.SENT, last_detail=detail, sent_at=sent_at)
+        with self.database.write() as connection:
+            _move(connection, outbox_id, OutboxStatus.SENT, last_detail=detail, sent_at=sent_at)
 
     def mark_uncertain(self, outbox_id: OutboxId, detail: str) -> None:
         """Record that the connection was lost after the final dot; the mail is not tried again automatically."""
-        with self.database.write() as session:
-            _move(session, outbox_id, OutboxStatus.UNCERTAIN, last_detail=detail)
+        with self.database.write() as connection:
+            _move(connection, outbox_id, OutboxStatus.UNCERTAIN, last_detail=detail)
 
     def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
         """Record that the server refused the mail for good, or that its tries are used up."""
-        with self.database.write() as session:
-            _move(session, outbox_id, OutboxStatus.FAILED, last_detail=detail)
+        with self.database.write() as connection:
+            _move(connection, outbox_id, OutboxStatus.FAILED, last_detail=detail)
 
     def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime) -> None:
         """Return a row to `ready`, due at `next_try_at`: the server did not take it, or it goes to the desk."""
-        with self.database.write() as session:
-            _move(session, outbox_id, OutboxStatus.READY, last_detail=detail, next_try_at=next_try_at)
+        with self.database.write() as connection:
+            _move(connection, outbox_id, OutboxStatus.READY, last_detail=detail, next_try_at=next_try_at)
 
     def recover_sending(self, desk_tries: int = 0, sending: Collection[str] = ()) -> tuple[OutboxRecord, ...]:
         """Turn rows that a dead worker left in `sending` to `uncertain`.
@@ -201,12 +222,12 @@ class Outbox:
             The rows that were `sending`, with their new status.
         """
         recovered = []
-        with self.database.write() as session:
+        with self.database.write() as connection:
             is_left = func.coalesce(col(OutboxRow.claimed_by), "").not_in(sending)
-            for row in records(session, col(OutboxRow.status) == OutboxStatus.SENDING, is_left):
+            for row in records(connection, col(OutboxRow.status) == OutboxStatus.SENDING, is_left):
                 is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
                 after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
-                _move(session, row.id, after, last_detail=DIED_WHILE_SENDING)
+                _move(connection, row.id, after, last_detail=DIED_WHILE_SENDING)
                 recovered.append(row.model_copy(update={"status": after, "last_detail": DIED_WHILE_SENDING}))
         return tuple(recovered)
 
@@ -221,8 +242,8 @@ class Outbox:
             .where(col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) > latest)
             .values(next_try_at=now)
         )
-        with self.database.write() as session:
-            return affected(session, statement)
+        with self.database.write() as connection:
+            return affected(connection, statement)
 
     def uncopied(self, since: datetime, limit: int) -> tuple[OutboxRecord, ...]:
         """Return the mails sent since an instant that have no copy in the Sent folder yet, the oldest first."""
@@ -236,8 +257,8 @@ class Outbox:
             .order_by(col(OutboxRow.sent_at), col(OutboxRow.id))
             .limit(limit)
         )
-        with self.database.read() as session:
-            return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
+        with self.database.read() as connection:
+            return tuple(OutboxRecord.model_validate(row) for row in connection.execute(query))
 
     def mark_copied(self, outbox_id: OutboxId, at: datetime) -> None:
         """Record that the Sent folder has the mail; the first instant stays."""
@@ -246,39 +267,51 @@ class Outbox:
             .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.copied_at).is_(None))
             .values(copied_at=at)
         )
-        with self.database.write() as session:
-            affected(session, statement)
+        with self.database.write() as connection:
+            affected(connection, statement)
 
 
 # Parts of transactions
 
 
-def records(session: Session, *conditions: ColumnElement[bool]) -> tuple[OutboxRecord, ...]:
+def records(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[OutboxRecord, ...]:
     """Return the rows that meet all conditions, the oldest first."""
-    query = select(OutboxRow).where(*conditions).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
-    return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
+    return _records(connection, _ROWS.where(*conditions))
 
 
-def rendered_mails_of(session: Session, mail_id: MailId) -> tuple[RenderedMailRecord, ...]:
+@cache
+def _found(*names: str) -> Select[Any]:
+    """The query of `find` for the conditions with these names."""
+    return _ROWS.where(*(col(getattr(OutboxRow, name)) == bindparam(name) for name in names))
+
+
+def _records(
+    connection: Connection, query: Select[Any], values: dict[str, Any] | None = None
+) -> tuple[OutboxRecord, ...]:
+    return tuple(OutboxRecord.model_validate(row) for row in connection.execute(query, values))
+
+
+def rendered_mails_of(connection: Connection, mail_id: MailId) -> tuple[RenderedMailRecord, ...]:
     """Return the rendered mails that were composed for an inbound mail, the oldest first."""
     query = (
         select(RenderedMailRow)
         .where(col(RenderedMailRow.mail_id) == mail_id)
         .order_by(col(RenderedMailRow.created_at), col(RenderedMailRow.kind), col(RenderedMailRow.number))
     )
-    return tuple(RenderedMailRecord.model_validate(row) for row in session.exec(query))
+    return tuple(RenderedMailRecord.model_validate(row) for row in connection.execute(query))
 
 
-def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
-    mails.lock(session, mail.mail_id)
-    fields = mail.model_dump()
-    rendered = RenderedMailRecord.model_validate({name: fields[name] for name in RenderedMailRecord.model_fields})
+def _queue(connection: Connection, mail: OutgoingMail) -> OutboxRecord:
+    mails.lock(connection, mail.mail_id)
+    fields = dict(mail)
     sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
     status = OutboxStatus.PROPOSED if mail.is_proposed else OutboxStatus.READY
     row = OutboxRecord.model_validate({**sent, "next_try_at": mail.due_at or mail.created_at, "status": status})
-    if insert_if_new(session, OutboxRow(**row.model_dump(), id=row.id)):
-        insert_if_new(session, RenderedMailRow(**rendered.model_dump()))
-    stored = _row(session, row.id)
+    if insert_if_new(connection, OutboxRow, {**dict(row), "id": row.id}):
+        rendered = {name: fields[name] for name in RenderedMailRecord.model_fields}
+        insert_if_new(connection, RenderedMailRow, rendered)
+        return row
+    stored = _row(connection, row.id)
     if stored is None:
         raise PermanentError(
             f"{row.id} has the Message-ID of another mail: it must be made from the mail and the kind",
@@ -287,21 +320,15 @@ def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
     return stored
 
 
-def _row(session: Session, outbox_id: OutboxId) -> OutboxRecord | None:
-    row = session.get(OutboxRow, outbox_id)
-    return None if row is None else OutboxRecord.model_validate(row)
+def _row(connection: Connection, outbox_id: OutboxId) -> OutboxRecord | None:
+    return next(iter(_records(connection, _ROW, {"of": outbox_id})), None)
 
 
-def _move(session: Session, outbox_id: OutboxId, target: OutboxStatus, **values: object) -> None:
+def _move(connection: Connection, outbox_id: OutboxId, target: OutboxStatus, **values: object) -> None:
     """Move a row from `sending` to `target`; a row with that status already stays as it is."""
-    statement = (
-        update(OutboxRow)
-        .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.status) == OutboxStatus.SENDING)
-        .values(status=target, **values)
-    )
-    if affected(session, statement) == 1:
+    if affected(connection, _MOVE, {"of": outbox_id, "status": target, **values}) == 1:
         return
-    status = session.exec(select(OutboxRow.status).where(col(OutboxRow.id) == outbox_id)).first()
+    status = connection.scalar(_STATUS, {"of": outbox_id})
     if status != target:
         raise PermanentError(
             f"{outbox_id} is {status or 'not in the outbox'} and cannot become {target}", code="outbox_status"

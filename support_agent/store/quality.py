@@ -130,8 +130,8 @@ class Quality:
             for status in MailStatus
         ]
         query: Any = select(*counts).select_from(span).order_by(span.c.day)
-        with self.database.read() as session:
-            return tuple(dict(zip(MailStatus, counted, strict=True)) for counted in session.exec(query))
+        with self.database.read() as connection:
+            return tuple(dict(zip(MailStatus, counted, strict=True)) for counted in connection.execute(query))
 
     def ends(self, period: Period, statuses: Collection[MailStatus]) -> tuple[End, ...]:
         """Count the mails of a period with these statuses by their reason, the most frequent first."""
@@ -142,9 +142,9 @@ class Quality:
             .group_by(MailRow.status, col(MailRow.reason_code))
             .order_by(number.desc(), MailRow.status, col(MailRow.reason_code))
         )
-        with self.database.read() as session:
+        with self.database.read() as connection:
             return tuple(
-                End(status=status, reason=reason, mails=mails) for status, reason, mails in session.exec(query)
+                End(status=status, reason=reason, mails=mails) for status, reason, mails in connection.execute(query)
             )
 
     def plan_times(self, period: Period, bounds: Sequence[float]) -> PlanTimes:
@@ -156,8 +156,8 @@ class Quality:
         seconds = col(PlanRow.seconds)
         below = [func.sum(case((seconds < bound, 1), else_=0)) for bound in bounds]
         query: Any = select(func.count(), func.sum(seconds), *below).where(*_within(PlanRow.planned_at, period))
-        with self.database.read() as session:
-            mails, total, *found = session.exec(query).one()
+        with self.database.read() as connection:
+            mails, total, *found = connection.execute(query).one()
         edges = [0, *(int(count or 0) for count in found), mails]
         return PlanTimes(mails=mails, seconds=total or 0.0, bins=tuple(high - low for low, high in pairwise(edges)))
 
@@ -195,10 +195,10 @@ class Quality:
             .order_by(col(LabelRow.made_at).desc(), col(LabelRow.mail_id))
             .limit(limit)
         )
-        with self.database.read() as session:
+        with self.database.read() as connection:
             return tuple(
                 Judged(mail_id=mail_id, outcome=outcome, keys=tuple(keys), confidence=confidence, made_at=made_at)
-                for mail_id, outcome, keys, made_at, confidence in session.exec(query)
+                for mail_id, outcome, keys, made_at, confidence in connection.execute(query)
                 if keys
             )
 
@@ -214,8 +214,8 @@ class Quality:
             .order_by(col(OutboxRow.created_at).desc())
             .limit(limit)
         )
-        with self.database.read() as session:
-            return tuple(_wait(*row) for row in session.exec(query) if row[3] is not None)
+        with self.database.read() as connection:
+            return tuple(_wait(*row) for row in connection.execute(query) if row[3] is not None)
 
     def person_waits(self, period: Period, limit: int) -> tuple[Wait, ...]:
         """Return how long the newest mails that went to people in a period waited for a person, the newest first.
@@ -250,10 +250,10 @@ class Quality:
             .order_by(col(OutboxRow.created_at).desc())
             .limit(limit)
         )
-        with self.database.read() as session:
+        with self.database.read() as connection:
             return tuple(
                 _wait(mail_id, case_id, since, min((at for at in ends if at is not None), default=None))
-                for mail_id, case_id, since, *ends in session.exec(query)
+                for mail_id, case_id, since, *ends in connection.execute(query)
             )
 
     def mails(self, wanted: MailFilter, limit: int, after: Place | None = None) -> tuple[ListedMail, ...]:
@@ -296,8 +296,8 @@ class Quality:
 
     def _read(self, query: Any) -> tuple[ListedMail, ...]:
         names = tuple(ListedMail.model_fields)
-        with self.database.read() as session:
-            return tuple(ListedMail(**dict(zip(names, row, strict=True))) for row in session.exec(query))
+        with self.database.read() as connection:
+            return tuple(ListedMail(**dict(zip(names, row, strict=True))) for row in connection.execute(query))
 
 
 def _listed(at: Any) -> Any:

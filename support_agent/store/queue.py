@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, tuple_
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from support_agent.core.levels import Level
 from support_agent.store import mails
@@ -105,9 +105,9 @@ class Queue:
         query = _waiting(wanted, CaseRow.id, since).group_by(col(CaseRow.id)).order_by(since, col(CaseRow.id))
         if after is not None:
             query = query.having(tuple_(since, col(CaseRow.id)) > after)
-        with self.database.read() as session:
-            found = [(CaseId(case_id), at) for case_id, at in session.exec(query.limit(limit))]
-            return _shown(session, found)
+        with self.database.read() as connection:
+            found = [(CaseId(case_id), at) for case_id, at in connection.execute(query.limit(limit))]
+            return _shown(connection, found)
 
     def facets(self) -> Facets:
         """Count the cases that wait by each value of a filter."""
@@ -119,8 +119,10 @@ class Queue:
             "languages": CaseRow.language,
         }
         query = _waiting(QueueFilter(), CaseRow.id, *columns.values()).distinct()
-        with self.database.read() as session:
-            rows = session.exec(query).all()  # once for all filters: to find out what waits costs more than to count
+        with self.database.read() as connection:
+            rows = connection.execute(
+                query
+            ).all()  # once for all filters: to find out what waits costs more than to count
         counted = {name: _facets({(row[0], row[place]) for row in rows}) for place, name in enumerate(columns, start=1)}
         return Facets(total=len({row[0] for row in rows}), **counted)
 
@@ -213,7 +215,7 @@ def _conditions(wanted: QueueFilter) -> list[ColumnElement[bool]]:
     ]
 
 
-def _shown(session: Session, found: Sequence[tuple[CaseId, datetime]]) -> tuple[QueuedCase, ...]:
+def _shown(connection: Connection, found: Sequence[tuple[CaseId, datetime]]) -> tuple[QueuedCase, ...]:
     """The cases of a part of the list, with the mails and proposals that they show."""
     ids = [case_id for case_id, _ in found]
     packets = (
@@ -221,17 +223,17 @@ def _shown(session: Session, found: Sequence[tuple[CaseId, datetime]]) -> tuple[
         .where(col(CaseRow.id).in_(ids))
         .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
     )
-    last = {CaseId(case_id): MailId(mail_id) for case_id, mail_id in session.exec(packets)}
-    shown = {mail.id: mail for mail in mails.records(session, col(MailRow.id).in_(list(last.values())))}
+    last = {CaseId(case_id): MailId(mail_id) for case_id, mail_id in connection.execute(packets)}
+    shown = {mail.id: mail for mail in mails.records(connection, col(MailRow.id).in_(list(last.values())))}
     proposals = select(OutboxRow.case_id, OutboxRow.id).where(
         col(OutboxRow.case_id).in_(ids),
         col(OutboxRow.kind) == OutgoingKind.ANSWER,
         col(OutboxRow.status) == OutboxStatus.PROPOSED,
     )
     proposed: dict[str, list[OutboxId]] = {}
-    for case_id, outbox_id in session.exec(proposals):
+    for case_id, outbox_id in connection.execute(proposals):
         proposed.setdefault(str(case_id), []).append(OutboxId(outbox_id))
-    rows = {row.id: row for row in session.exec(select(CaseRow).where(col(CaseRow.id).in_(ids)))}
+    rows = {row.id: row for row in connection.execute(select(CaseRow).where(col(CaseRow.id).in_(ids)))}
     return tuple(
         QueuedCase(
             case_id=case_id,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Literal, NamedTuple, NewType
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, SkipValidation
 
 from support_agent.core.levels import Level
 
@@ -29,14 +29,25 @@ def _utc(instant: datetime) -> datetime:
     return instant.astimezone(UTC)
 
 
-def _without_nan(value: JsonValue) -> JsonValue:
-    json.dumps(value, allow_nan=False)  # raises ValueError: NaN is not JSON, and PostgreSQL refuses it
+def _as_json(value: JsonValue) -> JsonValue:
+    # Faster than pydantic's own check, which calls a function for each part of a value.
+    try:
+        json.dumps(value, allow_nan=False)  # NaN is not JSON, and PostgreSQL refuses it
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+def _as_object(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if not isinstance(value, dict):
+        raise ValueError("an object with names is wanted")
+    _as_json(value)
     return value
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
-Json = Annotated[JsonValue, AfterValidator(_without_nan)]
-JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_without_nan)]
+Json = Annotated[JsonValue, SkipValidation, AfterValidator(_as_json)]
+JsonObject = Annotated[dict[str, JsonValue], SkipValidation, AfterValidator(_as_object)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, or_
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement, Connection, delete, or_
+from sqlmodel import col, select
 
 from support_agent.store.database import Database
 from support_agent.store.records import Deleted, MailStatus, OutboxStatus
@@ -43,31 +43,31 @@ class Retention:
 
     def delete_older_than(self, instant: datetime) -> Deleted:
         """Delete the cases whose last mail is older, and older mails without a case; no unfinished work."""
-        with self.database.write() as session:
-            cases = _old_cases(session, instant)
-            mails = _old_mails(session, instant, cases)
+        with self.database.write() as connection:
+            cases = _old_cases(connection, instant)
+            mails = _old_mails(connection, instant, cases)
             for part in _chunks(mails):
                 for mail_id in part:
-                    insert_if_new(session, ForgottenMailRow(id=mail_id))
-                _delete_outgoing(session, col(OutboxRow.mail_id).in_(part))
+                    insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
+                _delete_outgoing(connection, col(OutboxRow.mail_id).in_(part))
                 for table in (RenderedMailRow, ToolCallRow, PlanRow, LabelRow):
-                    affected(session, delete(table).where(col(table.mail_id).in_(part)))
-                affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
+                    affected(connection, delete(table).where(col(table.mail_id).in_(part)))
+                affected(connection, delete(MailRow).where(col(MailRow.id).in_(part)))
             for part in _chunks(cases):
-                _delete_outgoing(session, col(OutboxRow.case_id).in_(part))
-                affected(session, delete(CaseChangeRow).where(col(CaseChangeRow.case_id).in_(part)))
-                affected(session, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
-                affected(session, delete(CaseRow).where(col(CaseRow.id).in_(part)))
+                _delete_outgoing(connection, col(OutboxRow.case_id).in_(part))
+                affected(connection, delete(CaseChangeRow).where(col(CaseChangeRow.case_id).in_(part)))
+                affected(connection, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
+                affected(connection, delete(CaseRow).where(col(CaseRow.id).in_(part)))
             return Deleted(cases=len(cases), mails=len(mails))
 
 
-def _delete_outgoing(session: Session, condition: ColumnElement[bool]) -> None:
+def _delete_outgoing(connection: Connection, condition: ColumnElement[bool]) -> None:
     ids = select(OutboxRow.id).where(condition)
-    affected(session, delete(DeliveryUpdateRow).where(col(DeliveryUpdateRow.outbox_id).in_(ids)))
-    affected(session, delete(OutboxRow).where(condition))
+    affected(connection, delete(DeliveryUpdateRow).where(col(DeliveryUpdateRow.outbox_id).in_(ids)))
+    affected(connection, delete(OutboxRow).where(condition))
 
 
-def _old_cases(session: Session, instant: datetime) -> list[str]:
+def _old_cases(connection: Connection, instant: datetime) -> list[str]:
     """Cases opened before the instant, with no mail since, none unhandled and nothing waiting to be sent."""
     case_id = col(CaseRow.id)
     mails = select(MailRow.id).where(col(MailRow.case_id) == case_id).correlate(CaseRow)
@@ -77,15 +77,15 @@ def _old_cases(session: Session, instant: datetime) -> list[str]:
         col(OutboxRow.status).in_(UNFINISHED),
     )
     query = select(CaseRow.id).where(col(CaseRow.opened_at) < instant, ~recent.exists(), ~waiting.exists())
-    return list(session.exec(query))
+    return list(connection.scalars(query))
 
 
-def _old_mails(session: Session, instant: datetime, cases: Sequence[str]) -> list[str]:
+def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) -> list[str]:
     """Mails of those cases, and handled mails without a case from before the instant."""
     of_cases = [
         mail_id
         for part in _chunks(cases)
-        for mail_id in session.exec(select(MailRow.id).where(col(MailRow.case_id).in_(part)))
+        for mail_id in connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part)))
     ]
     waiting = select(OutboxRow.id).where(
         col(OutboxRow.mail_id) == col(MailRow.id), col(OutboxRow.status).in_(UNFINISHED)
@@ -96,7 +96,7 @@ def _old_mails(session: Session, instant: datetime, cases: Sequence[str]) -> lis
         col(MailRow.status) != MailStatus.NEW,
         ~waiting.exists(),
     )
-    return of_cases + list(session.exec(without_case))
+    return of_cases + list(connection.scalars(without_case))
 
 
 def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,39 +1,44 @@
-"""Statements that need care: insert once, insert or update, how many rows an update hit, and shared conditions."""
+"""Statements that need care: insert once, how many rows an update hit, and shared conditions."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, Delete, Update, and_
+from sqlalchemy import ColumnElement, Connection, UpdateBase, and_
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import Session, col
+from sqlmodel import col
 
 from support_agent.store.tables import OutboxRow, RenderedMailRow, Row
 
 
-def _insert(session: Session, row: Row) -> postgresql.Insert | sqlite.Insert:
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    statement = (sqlite.insert if is_sqlite else postgresql.insert)(type(row))
-    return statement.values(**row.model_dump())
-
-
-def insert_if_new(session: Session, row: Row) -> bool:
-    """Insert a row; return False if a row with one of its unique keys exists, which stays unchanged."""
-    return affected(session, _insert(session, row).on_conflict_do_nothing()) == 1
-
-
-def upsert(session: Session, row: Row, *, key: str, where: ColumnElement[bool]) -> None:
-    """Insert a row, or update the stored row of the same `key` if it meets `where`; None values change nothing."""
-    values = {name: value for name, value in row.model_dump(exclude_none=True).items() if name != key}
-    statement = _insert(session, row)
-    affected(session, statement.on_conflict_do_update(index_elements=[key], set_=values, where=where))
-
-
-def affected(session: Session, statement: postgresql.Insert | sqlite.Insert | Update | Delete) -> int:
-    """Run a statement and return how many rows it changed."""
+@cache
+def insert_into(table: type[Row], dialect: str) -> postgresql.Insert | sqlite.Insert:
+    """Build an INSERT whose columns are those of the values that it runs with, and that may have ON CONFLICT."""
     # Without `preserve_rowcount` the count of an INSERT is -1 on PostgreSQL.
-    options = {"synchronize_session": False, "preserve_rowcount": True}
-    return cast("CursorResult[Any]", session.execute(statement, execution_options=options)).rowcount
+    insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    return insert.execution_options(preserve_rowcount=True)
+
+
+@cache
+def _insert_if_new(table: type[Row], dialect: str) -> postgresql.Insert | sqlite.Insert:
+    return insert_into(table, dialect).on_conflict_do_nothing()
+
+
+def insert_if_new(connection: Connection, table: type[Row], values: Mapping[str, object]) -> bool:
+    """Insert a row; return False if a row with one of its unique keys exists, which stays unchanged."""
+    return connection.execute(_insert_if_new(table, connection.dialect.name), values).rowcount == 1
+
+
+def affected(connection: Connection, statement: UpdateBase, values: Mapping[str, object] | None = None) -> int:
+    """Run a statement and return how many rows it changed."""
+    return connection.execute(statement, values).rowcount
+
+
+def columns(table: type[Row], *but: str) -> list[Any]:
+    """The columns of a table, without some."""
+    return [col(getattr(table, name)) for name in table.model_fields if name not in but]
 
 
 def equal(*pairs: tuple[Any, object]) -> list[ColumnElement[bool]]:

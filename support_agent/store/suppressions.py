@@ -9,13 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete
+from sqlalchemy import bindparam, delete
 from sqlmodel import col, select
 
 from support_agent.store.database import Database
 from support_agent.store.records import OutboxRecord, Suppression
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import SuppressionRow
+
+_IS_ITS = col(SuppressionRow.address) == bindparam("of")
+_VALID = select(SuppressionRow).where(_IS_ITS, col(SuppressionRow.until) > bindparam("now"))
+_LIFT = delete(SuppressionRow).where(_IS_ITS)
 
 
 @dataclass(frozen=True)
@@ -29,32 +33,31 @@ class Suppressions:
         suppression = Suppression(
             address=record.recipient, outbox_id=record.id, detail=detail, since=since, until=until
         )
-        with self.database.write() as session:
-            earlier = session.get(SuppressionRow, suppression.address)
-            if earlier is not None and earlier.until >= until:
+        with self.database.write() as connection:
+            earlier = connection.scalar(select(SuppressionRow.until).where(_IS_ITS), {"of": suppression.address})
+            if earlier is not None and earlier >= until:
                 return
-            affected(session, delete(SuppressionRow).where(col(SuppressionRow.address) == suppression.address))
-            insert_if_new(session, SuppressionRow(**suppression.model_dump()))
+            affected(connection, _LIFT, {"of": suppression.address})
+            insert_if_new(connection, SuppressionRow, dict(suppression))
 
     def of(self, address: str, now: datetime) -> Suppression | None:
         """Return the suppression of an address now; None: there is none."""
-        query = select(SuppressionRow).where(col(SuppressionRow.address) == address, col(SuppressionRow.until) > now)
-        with self.database.read() as session:
-            row = session.exec(query).first()
+        with self.database.read() as connection:
+            row = connection.execute(_VALID, {"of": address, "now": now}).first()
             return None if row is None else Suppression.model_validate(row)
 
     def all(self, now: datetime) -> tuple[Suppression, ...]:
         """Return the current suppressions, ordered by address."""
         query = select(SuppressionRow).where(col(SuppressionRow.until) > now).order_by(col(SuppressionRow.address))
-        with self.database.read() as session:
-            return tuple(Suppression.model_validate(row) for row in session.exec(query))
+        with self.database.read() as connection:
+            return tuple(Suppression.model_validate(row) for row in connection.execute(query))
 
     def lift(self, address: str) -> None:
         """End a suppression: a person asked for it, or an authenticated mail came from the address."""
-        with self.database.write() as session:
-            affected(session, delete(SuppressionRow).where(col(SuppressionRow.address) == address))
+        with self.database.write() as connection:
+            affected(connection, _LIFT, {"of": address})
 
     def delete_expired(self, instant: datetime) -> None:
         """Delete the suppressions that ended at or before an instant."""
-        with self.database.write() as session:
-            affected(session, delete(SuppressionRow).where(col(SuppressionRow.until) <= instant))
+        with self.database.write() as connection:
+            affected(connection, delete(SuppressionRow).where(col(SuppressionRow.until) <= instant))

@@ -9,15 +9,16 @@ only reads. Checked by tests/contract/store/test_traffic.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, and_, func, or_
-from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
+from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, or_
+from sqlmodel import col, select
 
 from support_agent.core.levels import Level
 from support_agent.store.database import Database
@@ -51,20 +52,17 @@ class Traffic:
 
     def totals(self, most: int | None = None) -> Counts:
         """Count the mails, cases and outbox rows of each status; with `most`, no status further than that."""
-        with self.database.read() as session:
+        with self.database.read() as connection:
             return Counts(
-                mails=_count(session, MailStatus, MailRow.status, most),
-                cases=_count(session, CaseState, CaseRow.state, most),
-                outbox=_count(session, OutboxStatus, OutboxRow.status, most),
+                mails=_count(connection, MailStatus, MailRow.status, most),
+                cases=_count(connection, CaseState, CaseRow.state, most),
+                outbox=_count(connection, OutboxStatus, OutboxRow.status, most),
             )
 
     def for_case(self, kinds: Collection[OutgoingKind], case_id: CaseId, but_for: MailId) -> int:
         """Count the outbox mails of these kinds for a case, without those for one of its mails."""
-        query = select(func.count(col(OutboxRow.id))).where(
-            _may_leave(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
-        )
-        with self.database.read() as session:
-            return session.exec(query).one()
+        with self.database.read() as connection:
+            return connection.scalars(_of_case(tuple(kinds)), {"case": case_id, "but_for": but_for}).one()
 
     def for_sender(
         self,
@@ -84,18 +82,9 @@ class Traffic:
             but_for: Do not count what this mail caused.
             until: Count no row created or approved after this instant (the clock was ahead).
         """
-        query = (
-            select(func.count(col(OutboxRow.id)))
-            .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .where(
-                _may_leave(kinds),
-                col(OutboxRow.mail_id) != but_for,
-                _is_of(address),
-                col(MailRow.level) >= level,
-            )
-        )
-        with self.database.read() as session:
-            return _count_queued(session, query, since, until)
+        given = {"since": since, "until": until, "but_for": but_for, "level": level, **_tagged(address)}
+        with self.database.read() as connection:
+            return connection.scalars(_of_sender(tuple(kinds), connection.dialect.name), given).one()
 
     def answers(
         self,
@@ -116,29 +105,14 @@ class Traffic:
             since: Answers in other cases count only if created at this instant or later.
             but_for: Leave out the answer to this mail.
         """
-        is_senders = and_(
-            col(MailRow.sender_address) == address,
-            col(MailRow.sender_address) != "",
-            col(MailRow.level) >= level,
-            col(OutboxRow.created_at) >= since,
+        given = {"case": case_id, "address": address, "level": level, "since": since, "but_for": but_for}
+        wanted = [*([_IN_CASE] if case_id else []), *([_TO_SENDER] if address else [])]
+        with self.database.read() as connection:
+            rows = {row.id: row for query in wanted for row in connection.execute(query, given)}
+        newest = sorted(sorted(rows.values(), key=lambda row: row.id), key=lambda row: row.created_at, reverse=True)
+        return tuple(
+            EarlierAnswer(case_id=row.case_id or None, queued_at=row.created_at, payload=row.payload) for row in newest
         )
-        query = (
-            select(OutboxRow.case_id, OutboxRow.created_at, RenderedMailRow.payload)
-            .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .join(RenderedMailRow, is_its_rendered_mail())
-            .where(
-                col(OutboxRow.kind) == OutgoingKind.ANSWER,
-                col(OutboxRow.status).not_in(NOT_GONE),
-                or_(col(OutboxRow.case_id) == case_id, is_senders) if case_id else is_senders,
-                col(OutboxRow.mail_id) != but_for,
-            )
-            .order_by(col(OutboxRow.created_at).desc(), col(OutboxRow.id))
-        )
-        with self.database.read() as session:
-            return tuple(
-                EarlierAnswer(case_id=CaseId(case_id) if case_id else None, queued_at=queued_at, payload=payload)
-                for case_id, queued_at, payload in session.exec(query)
-            )
 
     def passed(
         self, kinds: Collection[OutgoingKind], since: datetime, below: Level | None = None, until: datetime = FOREVER
@@ -151,18 +125,10 @@ class Traffic:
             below: Count only what mails below this level caused.
             until: As in `for_sender`.
         """
-        count = select(func.count(col(OutboxRow.id))).where(_may_leave(kinds))
-        if below is not None:
-            count = count.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(
-                func.coalesce(col(MailRow.level), 0) < below
-            )
-        has_come = col(OutboxRow.created_at).between(since, until)
-        may_be_gone = and_(has_come, col(OutboxRow.status).in_((OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)))
-        with self.database.read() as session:
-            return Passed(
-                queued=_count_queued(session, count, since, until),
-                sent=session.exec(count.where(or_(col(OutboxRow.sent_at).between(since, until), may_be_gone))).one(),
-            )
+        queued, sent = _passed(tuple(kinds), below)
+        given = {"since": since, "until": until}
+        with self.database.read() as connection:
+            return Passed(queued=connection.scalars(queued, given).one(), sent=connection.scalars(sent, given).one())
 
     def ended_for(
         self,
@@ -181,10 +147,11 @@ class Traffic:
         query = select(func.count(col(MailRow.id))).where(
             col(MailRow.reason_code) == reason_code, col(MailRow.handled_at).between(since, until)
         )
-        if address is not None:
-            query = query.where(_is_of(address), col(MailRow.level) >= level)
-        with self.database.read() as session:
-            return session.exec(query).one()
+        given = None if address is None else {"its_level": level, **_tagged(address)}
+        with self.database.read() as connection:
+            if given is not None:
+                query = query.where(_is_of(connection.dialect.name), col(MailRow.level) >= bindparam("its_level"))
+            return connection.scalars(query, given).one()
 
     def busiest_case(self, kinds: Collection[OutgoingKind]) -> tuple[CaseId, int] | None:
         """Return the open case with the most outbox mails of these kinds, and how many; None: no case has one."""
@@ -196,8 +163,8 @@ class Traffic:
             .group_by(col(OutboxRow.case_id))
             .order_by(number.desc(), col(OutboxRow.case_id))
         )
-        with self.database.read() as session:
-            found = session.exec(query).first()
+        with self.database.read() as connection:
+            found = connection.execute(query).first()
         return (CaseId(str(found[0])), found[1]) if found else None
 
     def busiest_sender(
@@ -216,16 +183,16 @@ class Traffic:
             .group_by(col(MailRow.sender_address))
             .order_by(number.desc(), col(MailRow.sender_address))
         )
-        with self.database.read() as session:
-            found = session.exec(query).first()
+        with self.database.read() as connection:
+            found = connection.execute(query).first()
         return (str(found[0]), found[1]) if found else None
 
 
-def _count(session: Session, statuses: type[Status], column: str, most: int | None) -> dict[Status, int]:
+def _count(connection: Connection, statuses: type[Status], column: str, most: int | None) -> dict[Status, int]:
     if most is not None:
         found = ((status, select(column).where(col(column) == status).limit(most).subquery()) for status in statuses)
-        return {status: session.exec(select(func.count()).select_from(rows)).one() for status, rows in found}
-    counted = dict(session.exec(select(column, func.count()).group_by(column)).all())
+        return {status: connection.scalars(select(func.count()).select_from(rows)).one() for status, rows in found}
+    counted = dict(connection.execute(select(column, func.count()).group_by(column)).all())
     return {status: counted.get(status.value, 0) for status in statuses}
 
 
@@ -234,24 +201,76 @@ def _may_leave(kinds: Collection[OutgoingKind]) -> ColumnElement[bool]:
     return and_(col(OutboxRow.kind).in_(kinds), col(OutboxRow.status).not_in(UNSENT))
 
 
-def _count_queued(session: Session, query: SelectOfScalar[int], since: datetime, until: datetime) -> int:
-    """Count the rows that came within a time, and the older ones that a person approved within it."""
-    has_come = col(OutboxRow.created_at).between(since, until)
-    approved = query.join(DeliveryUpdateRow, col(DeliveryUpdateRow.outbox_id) == col(OutboxRow.id)).where(
-        ~has_come,
+_HAS_COME = col(OutboxRow.created_at).between(bindparam("since"), bindparam("until"))
+_IS_OTHER = col(OutboxRow.mail_id) != bindparam("but_for")
+
+
+@cache
+def _of_case(kinds: tuple[OutgoingKind, ...]) -> Select[int]:
+    is_its = col(OutboxRow.case_id) == bindparam("case")
+    return select(func.count(col(OutboxRow.id))).where(_may_leave(kinds), is_its, _IS_OTHER)
+
+
+@cache
+def _of_sender(kinds: tuple[OutgoingKind, ...], dialect: str) -> Select[int]:
+    its = select(MailRow.id).where(_is_of(dialect), col(MailRow.level) >= bindparam("level"))
+    is_its = col(OutboxRow.mail_id).in_(its)
+    return _queued(select(func.count(col(OutboxRow.id))).where(_may_leave(kinds), _IS_OTHER, is_its))
+
+
+@cache
+def _passed(kinds: tuple[OutgoingKind, ...], below: Level | None) -> tuple[Select[int], Select[int]]:
+    """The queries for what was queued within a time, and for what was sent."""
+    count: Select[int] = select(func.count(col(OutboxRow.id))).where(_may_leave(kinds))
+    if below is not None:
+        is_below = func.coalesce(col(MailRow.level), 0) < below
+        count = count.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(is_below)
+    may_be_gone = and_(_HAS_COME, col(OutboxRow.status).in_((OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)))
+    is_sent = col(OutboxRow.sent_at).between(bindparam("since"), bindparam("until"))
+    return _queued(count), count.where(or_(is_sent, may_be_gone))
+
+
+def _queued(count: Select[int]) -> Select[int]:
+    """The query for the rows that came within a time, and the older ones that a person approved within it."""
+    approved = count.join(DeliveryUpdateRow, col(DeliveryUpdateRow.outbox_id) == col(OutboxRow.id)).where(
+        ~_HAS_COME,
         col(DeliveryUpdateRow.before) == OutboxStatus.PROPOSED,
         col(DeliveryUpdateRow.after) == OutboxStatus.READY,
-        col(DeliveryUpdateRow.updated_at).between(since, until),
+        col(DeliveryUpdateRow.updated_at).between(bindparam("since"), bindparam("until")),
     )
-    return session.exec(query.where(has_come)).one() + session.exec(approved).one()
+    return select(count.where(_HAS_COME).scalar_subquery() + approved.scalar_subquery())
 
 
-def _is_of(address: str) -> ColumnElement[bool]:
-    """Whether a mail is from an address, ignoring a "+" tag: machines often use a new tag each time."""
-    sender = col(MailRow.sender_address)
+_ANSWERS = (
+    select(OutboxRow.id, OutboxRow.case_id, OutboxRow.created_at, RenderedMailRow.payload)
+    .join(RenderedMailRow, is_its_rendered_mail())
+    .where(col(OutboxRow.kind) == OutgoingKind.ANSWER, col(OutboxRow.status).not_in(NOT_GONE), _IS_OTHER)
+)
+_IN_CASE = _ANSWERS.where(col(OutboxRow.case_id) == bindparam("case"))
+_TO_SENDER = _ANSWERS.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(
+    col(MailRow.sender_address) == bindparam("address"),
+    col(MailRow.level) >= bindparam("level"),
+    col(OutboxRow.created_at) >= bindparam("since"),
+)
+
+
+def _is_of(dialect: str) -> ColumnElement[bool]:
+    """Whether a mail is from an address, ignoring a "+" tag: machines often use a new tag each time.
+
+    The names with a tag are a range of the index of senders, by bytes: PostgreSQL's own order depends on its language.
+    """
+    sender, first, end = col(MailRow.sender_address), bindparam("first", type_=Text), bindparam("end", type_=Text)
+    is_sqlite = dialect == "sqlite"
+    is_in_range = (sender >= first, sender < end) if is_sqlite else (sender.op("~>=~")(first), sender.op("~<~")(end))
+    is_in_domain = sender.like(bindparam("at_domain", type_=Text), escape="/")
+    return or_(sender == bindparam("plain"), and_(*is_in_range, is_in_domain))
+
+
+def _tagged(address: str) -> dict[str, str]:
+    """The values for `_is_of`."""
     local, _, domain = address.rpartition("@")
     name = local.partition("+")[0]
     if not name:
-        return sender == address
-    is_tagged = and_(sender.startswith(f"{name}+", autoescape=True), sender.endswith(f"@{domain}", autoescape=True))
-    return or_(sender == f"{name}@{domain}", is_tagged)
+        return {"plain": address, "first": "", "end": "", "at_domain": ""}
+    escaped = re.sub("([/%_])", r"/\1", domain)
+    return {"plain": f"{name}@{domain}", "first": f"{name}+", "end": f"{name},", "at_domain": f"%@{escaped}"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import or_
-from sqlmodel import Session, col, select
+from sqlalchemy import Connection, or_
+from sqlmodel import col, select
 
 from support_agent.store.database import Database
 from support_agent.store.desk_records import UsedKey
@@ -26,23 +26,23 @@ class UsedKeys:
 
     def use(self, key: UsedKey) -> UsedKey | None:
         """Use a key; None: this mail uses it, now or before. Otherwise return the earlier use that forbids it."""
-        with self.database.write() as session:
-            if insert_if_new(session, UsedKeyRow(**key.model_dump())):
+        with self.database.write() as connection:
+            if insert_if_new(connection, UsedKeyRow, dict(key)):
                 return None
-            return _earlier(session, key)
+            return _earlier(connection, key)
 
     def is_used(self, key: str) -> bool:
         """Whether a mail has used this key."""
-        with self.database.read() as session:
-            return session.get(UsedKeyRow, key) is not None
+        with self.database.read() as connection:
+            return connection.scalar(select(UsedKeyRow.key).where(col(UsedKeyRow.key) == key)) is not None
 
     def earlier(self, key: UsedKey) -> UsedKey | None:
         """The earlier use that forbids this one; nothing is used."""
-        with self.database.read() as session:
-            return _earlier(session, key)
+        with self.database.read() as connection:
+            return _earlier(connection, key)
 
 
-def _earlier(session: Session, key: UsedKey) -> UsedKey | None:
+def _earlier(connection: Connection, key: UsedKey) -> UsedKey | None:
     query = select(UsedKeyRow).where(or_(col(UsedKeyRow.key) == key.key, col(UsedKeyRow.slot) == key.slot))
-    others = [UsedKey.model_validate(row) for row in session.exec(query)]
+    others = [UsedKey.model_validate(row) for row in connection.execute(query)]
     return next((other for other in others if other.mail_id != key.mail_id), None)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, cast, func, join, literal_column, true, type_coerce
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement, Connection, Integer, cast, func, join, literal_column, true, type_coerce
+from sqlmodel import col, select
 
 from support_agent.store.columns import UtcDateTime
 from support_agent.store.database import Database
@@ -67,23 +67,25 @@ class Uses:
             since: Count only what was sent at this instant or later.
             number: Count only this document.
         """
-        with self.database.read() as session:
+        with self.database.read() as connection:
             shown = (
-                cast(_part(session, "number"), Integer),
-                *(_part(session, name) for name in ("language", "version")),
+                cast(_part(connection, "number"), Integer),
+                *(_part(connection, name) for name in ("language", "version")),
             )
             counts = (func.count(func.distinct(OutboxRow.id)), _first(OutboxRow.sent_at), _last(OutboxRow.sent_at))
-            query = _query(session, since, number, *shown, *counts).group_by(*shown)
-            rows = session.exec(query.order_by(shown[0], counts[2].desc(), shown[2])).all()
+            query = _query(connection, since, number, *shown, *counts).group_by(*shown)
+            rows = connection.execute(query.order_by(shown[0], counts[2].desc(), shown[2])).all()
         names = ("number", "language", "version", "mails", "first_at", "last_at")
         return tuple(DocumentUse(**dict(zip(names, row, strict=True))) for row in rows)
 
     def cases(self, number: int, limit: int, since: datetime | None = None) -> tuple[SentIn, ...]:
         """Return the cases in which a document was sent last, at this instant or later, the newest first."""
-        with self.database.read() as session:
+        with self.database.read() as connection:
             columns, last = (CaseRow.id, CaseRow.subject, CaseRow.customer_address), _last(OutboxRow.sent_at)
-            query = _query(session, since, number, *columns, last).where(col(CaseRow.id) == col(OutboxRow.case_id))
-            rows = session.exec(query.group_by(*columns).order_by(last.desc(), col(CaseRow.id)).limit(limit)).all()
+            query = _query(connection, since, number, *columns, last).where(col(CaseRow.id) == col(OutboxRow.case_id))
+            rows = connection.execute(
+                query.group_by(*columns).order_by(last.desc(), col(CaseRow.id)).limit(limit)
+            ).all()
         return tuple(
             SentIn(case_id=CaseId(case_id), subject=subject, customer_address=address, last_at=at)
             for case_id, subject, address, at in rows
@@ -98,8 +100,8 @@ class Uses:
             used[use.version] = (min(before[0], use.first_at), max(before[1], use.last_at))
             languages[use.version] = use.language or languages.get(use.version)
         query = select(DocumentVersionRow).where(col(DocumentVersionRow.number) == number)
-        with self.database.read() as session:
-            stored = {row.version: row.raw for row in session.exec(query)}
+        with self.database.read() as connection:
+            stored = {row.version: row.raw for row in connection.execute(query)}
         found = _by_use(stored, used)
         return tuple(one.model_copy(update={"language": languages.get(one.version)}) for one in found)
 
@@ -113,9 +115,11 @@ class Uses:
             _first(RenderedMailRow.created_at),
             _last(RenderedMailRow.created_at),
         ).group_by(col(RenderedMailRow.templates_version))
-        with self.database.read() as session:
-            used = {version: (first, last) for version, first, last in session.exec(made)}
-            sets = {row.version: row.files[name] for row in session.exec(select(TemplateSetRow)) if name in row.files}
+        with self.database.read() as connection:
+            used = {version: (first, last) for version, first, last in connection.execute(made)}
+            sets = {
+                row.version: row.files[name] for row in connection.execute(select(TemplateSetRow)) if name in row.files
+            }
         newest: dict[str, StoredVersion] = {}
         for one in reversed(_by_use({version: text.encode() for version, text in sets.items()}, used)):
             older = newest.get(one.text.decode())
@@ -151,12 +155,12 @@ def _by_last(versions: Iterable[StoredVersion]) -> tuple[StoredVersion, ...]:
     return tuple(sorted(versions, key=place))
 
 
-def _query(session: Session, since: datetime | None, number: int | None, *columns: Any) -> Any:
+def _query(connection: Connection, since: datetime | None, number: int | None, *columns: Any) -> Any:
     """A query over the documents in the answers that were sent.
 
     The rows `answer` and `item` are made of the stored JSON by functions that both databases have under other names.
     """
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    is_sqlite = connection.dialect.name == "sqlite"
     within, payload = (func.json_each, "payload") if is_sqlite else (func.json_array_elements, "payload -> 'answers'")
     paths = ("$.answers", "$.items") if is_sqlite else ()
     inner = "answer.value" if is_sqlite else "answer.value -> 'items'"
@@ -164,21 +168,21 @@ def _query(session: Session, since: datetime | None, number: int | None, *column
     item = within(literal_column(inner), *paths[1:]).table_valued("value", name="item")
     conditions: list[ColumnElement[bool]] = [
         col(OutboxRow.kind) == OutgoingKind.ANSWER,
-        _part(session, "kind") == "document",
+        _part(connection, "kind") == "document",
     ]
     if since is None:
         conditions.append(col(OutboxRow.status) == OutboxStatus.SENT)
     else:  # joined to "", so that SQLite searches by the instant: almost all mails have this status
         conditions += [col(OutboxRow.sent_at) >= since, col(OutboxRow.status).concat("") == OutboxStatus.SENT]
     if number is not None:
-        conditions.append(cast(_part(session, "number"), Integer) == number)
+        conditions.append(cast(_part(connection, "number"), Integer) == number)
     tables = join(
         join(join(_table(OutboxRow), _table(RenderedMailRow), is_its_rendered_mail()), answer, true()), item, true()
     )
     return select(*columns).select_from(tables).where(*conditions)
 
 
-def _part(session: Session, name: str) -> ColumnElement[Any]:
+def _part(connection: Connection, name: str) -> ColumnElement[Any]:
     """A part of an item; written out, because a query that groups by it must name it twice alike."""
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    is_sqlite = connection.dialect.name == "sqlite"
     return literal_column(f"json_extract(item.value, '$.{name}')" if is_sqlite else f"item.value ->> '{name}'")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy
-from sqlalchemy import ColumnElement, and_, or_
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement, Connection, and_, or_
+from sqlmodel import col, select
 
 from support_agent.store.database import Database
 from support_agent.store.desk_records import CaseChange
@@ -98,19 +98,19 @@ class Waits:
         )
         packets: dict[CaseId, list[PastPacket]] = defaultdict(list)
         states: dict[CaseId, CaseState] = {}
-        with self.database.read() as session:
-            for key, case_state, mail_id, at in session.exec(found):
+        with self.database.read() as connection:
+            for key, case_state, mail_id, at in connection.execute(found):
                 packets[CaseId(str(key))].append(PastPacket(MailId(mail_id), at))
                 states[CaseId(str(key))] = CaseState(case_state)
             cases = found.order_by(None).with_only_columns(col(OutboxRow.case_id))
             in_cases = col(OutboxRow.case_id).in_(cases)
-            answers = _answers(session, in_cases)
-            changes = _changes(session, col(CaseChangeRow.case_id).in_(cases))
+            answers = _answers(connection, in_cases)
+            changes = _changes(connection, col(CaseChangeRow.case_id).in_(cases))
             reminded: dict[CaseId, list[datetime]] = defaultdict(list)
             query = select(OutboxRow.case_id, OutboxRow.created_at).where(
                 col(OutboxRow.kind) == OutgoingKind.REMINDER, in_cases
             )
-            for key, at in session.exec(query.order_by(col(OutboxRow.created_at))):
+            for key, at in connection.execute(query.order_by(col(OutboxRow.created_at))):
                 reminded[CaseId(str(key))].append(at)
         return tuple(
             History(key, states[key], tuple(had), tuple(answers[key]), tuple(changes[key]), tuple(reminded[key]))
@@ -119,8 +119,8 @@ class Waits:
 
     def answer(self, outbox_id: OutboxId) -> PastAnswer | None:
         """Return one mail of ours, if it is an answer."""
-        with self.database.read() as session:
-            found = _answers(session, col(OutboxRow.id) == outbox_id)
+        with self.database.read() as connection:
+            found = _answers(connection, col(OutboxRow.id) == outbox_id)
         return next((one for rows in found.values() for one in rows), None)
 
 
@@ -130,7 +130,7 @@ def is_notice() -> ColumnElement[bool]:
     return and_(col(OutboxRow.kind) == OutgoingKind.FAILURE, is_escalated)
 
 
-def _answers(session: Session, is_meant: ColumnElement[bool]) -> dict[CaseId, list[PastAnswer]]:
+def _answers(connection: Connection, is_meant: ColumnElement[bool]) -> dict[CaseId, list[PastAnswer]]:
     """The answers by case."""
     is_answer = col(OutboxRow.kind).in_((OutgoingKind.ANSWER, OutgoingKind.PERSON_REPLY))
     updates: dict[str, list[DeliveryUpdate]] = defaultdict(list)
@@ -140,10 +140,10 @@ def _answers(session: Session, is_meant: ColumnElement[bool]) -> dict[CaseId, li
         .where(is_answer, is_meant)
         .order_by(col(DeliveryUpdateRow.outbox_id), col(DeliveryUpdateRow.number))
     )
-    for row in session.exec(query):
+    for row in connection.execute(query):
         updates[row.outbox_id].append(DeliveryUpdate.model_validate(row))
     columns = (OutboxRow.id, OutboxRow.mail_id, OutboxRow.kind, OutboxRow.number, OutboxRow.status)
-    rows = (
+    rows: Any = (
         sqlalchemy.select(
             *map(col, columns), col(OutboxRow.created_at), col(OutboxRow.case_id), col(RenderedMailRow.header_inputs)
         )
@@ -152,7 +152,7 @@ def _answers(session: Session, is_meant: ColumnElement[bool]) -> dict[CaseId, li
         .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
     )
     found: dict[CaseId, list[PastAnswer]] = defaultdict(list)
-    for key, mail_id, kind, number, status, at, case_id, headers in session.execute(rows):
+    for key, mail_id, kind, number, status, at, case_id, headers in connection.execute(rows):
         answered_id = headers.get("parent_mail_id") if headers is not None else None
         one = PastAnswer(
             id=OutboxId(key),
@@ -168,10 +168,10 @@ def _answers(session: Session, is_meant: ColumnElement[bool]) -> dict[CaseId, li
     return found
 
 
-def _changes(session: Session, in_cases: ColumnElement[bool]) -> dict[CaseId, list[CaseChange]]:
+def _changes(connection: Connection, in_cases: ColumnElement[bool]) -> dict[CaseId, list[CaseChange]]:
     """The changes by case."""
     found: dict[CaseId, list[CaseChange]] = defaultdict(list)
     query = select(CaseChangeRow).where(in_cases).order_by(col(CaseChangeRow.case_id), col(CaseChangeRow.number))
-    for row in session.exec(query):
+    for row in connection.execute(query):
         found[CaseId(row.case_id)].append(CaseChange.model_validate(row))
     return found

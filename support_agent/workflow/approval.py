@@ -138,11 +138,11 @@ class Approval:
             Handling(self.store, self.settings).order(case_id, Order.GIVE_BACK, who, self.now(), "approved")
 
     def _final(self, row: OutboxRecord) -> FinalAnswer:
-        rendered = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
-        if rendered is None:
+        payload = self.store.outbox.payload(row.mail_id, row.kind, number=row.number)
+        if payload is None:
             raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
         try:
-            return FinalAnswer.model_validate(rendered.payload)
+            return FinalAnswer.model_validate(payload)
         except ValidationError:
             raise PermanentError(
                 f"another version of the program wrote the data of {row.id}", code="no_outbox"

@@ -19,7 +19,7 @@ from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.case_words import thread_before
 from support_agent.cases.commands import Given, given_in
-from support_agent.cases.copies import COPY_RULE, Copies
+from support_agent.cases.copies import COPY_RULE, TAKEN_UP, Copies
 from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
@@ -112,9 +112,11 @@ class Stages:
 
     def screen(self, mail: ReceivedMail) -> Screening:
         """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
+        found: list[tuple[Sender, bool]] = []
 
         def is_staff_reply() -> bool:
-            is_staff = self.routing.threads.is_staff(self.routing.senders.of(mail))
+            found[:] = found or [self.routing.senders.found(mail)]
+            is_staff = self.routing.threads.is_staff(found[0][0])
             return is_staff and self.routing.threads.packet_answered_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
@@ -127,7 +129,13 @@ class Stages:
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
             report = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
             screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, report)))})
-        self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
+        unrecorded = [sender for sender, is_recorded in found if not is_recorded]
+        if not unrecorded and screening.verdict not in TAKEN_UP:
+            return screening  # `file` records it
+        with self.store.database.together():
+            for sender in unrecorded:
+                self.routing.senders.record(mail.id, sender)
+            self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         return screening
 
     def file(self, mail: ReceivedMail, screening: Screening) -> str:
@@ -138,7 +146,9 @@ class Stages:
         why = "; ".join(filter(None, (screening.why, report)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail.id, screening)
-        self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
+        with self.store.database.together():
+            self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
+            self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
     def identify(self, mail: ReceivedMail) -> Sender:
@@ -163,8 +173,8 @@ class Stages:
 
         The worker starts the journey of a waiting mail again later.
         """
-        recorded, is_for_desk = self.store.mails.get(mail.id), _is_unplanned(mail, screening) and not mail.closes
-        why = self.breaker.for_mail(recorded.level if recorded is not None else None, is_for_desk=is_for_desk)
+        is_for_desk = _is_unplanned(mail, screening) and not mail.closes
+        why = self.breaker.for_mail(mail.sender.level, is_for_desk=is_for_desk)
         if not why and not is_for_desk and self.store.mails.follows_open(mail.id):
             why = "an older mail of the case waits"
         if why:
@@ -220,8 +230,6 @@ class Stages:
         leaves = self.autonomy.of_answer(decision.final)
         if leaves.mode is not Mode.AUTO:
             return self._leave_to_person(mail, decision, leaves)
-        if decision.plan.is_partial:
-            self.store.cases.escalate(mail.route.case_id)
         self.queue.answer(mail, decision, decision.final)
         return Outcome.ANSWERED
 
@@ -235,7 +243,6 @@ class Stages:
             return Outcome.ESCALATED
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        self.store.cases.escalate(mail.route.case_id)
         self.queue.packet(mail, decision, is_acknowledged=self._is_acknowledged(mail))
         return Outcome.ESCALATED
 
@@ -286,12 +293,10 @@ class Stages:
 
         The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
-        records = (
-            self.store.outbox.rendered_mail(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE)
-        )
-        payload = next((record.payload for record in records if record is not None), None)
+        payload = self.store.outbox.payload(mail_id, OutgoingKind.PACKET, OutgoingKind.FAILURE)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
-        self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
+        if self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now()):
+            return outcome.value
         ended = self.store.mails.get(mail_id)
         return ended.status.value if ended is not None else outcome.value
 
@@ -312,7 +317,6 @@ class Stages:
             return self.escalate(mail, stopped)
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        self.store.cases.escalate(mail.route.case_id)
         self.queue.propose(mail, stopped, decision.final, is_acknowledged=self._is_acknowledged(mail))
         return Outcome.ESCALATED
 
@@ -331,11 +335,12 @@ class Stages:
         Args:
             alone: Returns what the mail means outside any thread.
         """
-        recorded = self.store.mails.get(mail.id)
-        is_open = recorded is not None and recorded.screening_rule in (None, CLOSING_RULE)
         is_reply = bool(mail.message.in_reply_to or mail.message.references)
         is_follow_up = is_reply or route.case_id != case_id_of(mail.id)
-        if not (is_open and is_follow_up and sender.level >= PROVEN):
+        if not is_follow_up or sender.level < PROVEN:
+            return None
+        recorded = self.store.mails.get(mail.id)
+        if recorded is None or recorded.screening_rule not in (None, CLOSING_RULE):
             return None
         if not is_reply:  # it joined the case because it asks for news
             return alone()
@@ -352,7 +357,7 @@ class Stages:
         is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
         is_told = is_waiting and not is_thanks and self.settings.intentions.tells_desk
         if is_told and not self.rates.is_flood(mail.id, mail.sender, self.now()):
-            self.queue.packet(mail, decision, is_acknowledged=False)
+            self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
         if not (is_waiting and is_thanks):
             handling = Handling(self.store, self.settings)
             handling.close_for_customer(mail.route.case_id, decision.why, self.now())
@@ -389,13 +394,11 @@ class Stages:
         why = f"the desk has had {limit} packets about this sender within a day, the limit"
         if self.rates.is_first_of_flood(mail.sender, self.now()):
             log.warning("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-            self.store.cases.escalate(mail.route.case_id)
             why = f"{why}: further mails of this sender are only filed for a day, `support-agent doctor` counts them"
             self.queue.packet(mail, decision.because(EscalationReason.FLOOD, why), is_acknowledged=False)
             return Outcome.ESCALATED
         log.critical("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
         screening = Screening(verdict=Verdict.FILE, rule=RATE_RULE, why=why)
-        self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         self.file(mail, screening)
         return Outcome.FILED
 

@@ -151,14 +151,14 @@ def fill(store: Store, cases: int, mails: int) -> None:
     ):
         _put(store, table, rows)
     if store.database.url.drivername != "sqlite":
-        with store.database.write() as session:
-            session.execute(text("ANALYZE"))
+        with store.database.write() as connection:
+            connection.execute(text("ANALYZE"))
 
 
 def _put(store: Store, table: type[Row], rows: Iterator[dict[str, Any]]) -> None:
     while batch := list(islice(rows, BATCH)):
-        with store.database.write() as session:
-            session.execute(insert(table), batch)
+        with store.database.write() as connection:
+            connection.execute(insert(table), batch)
 
 
 def _case(number: int) -> str:

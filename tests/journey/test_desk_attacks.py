@@ -293,8 +293,8 @@ def test_a_key_expires(office: Office) -> None:
 def test_a_key_approves_no_other_bytes(office: Office) -> None:
     """Whoever can write to the database changes the answer behind the packet: the key fits the bytes no more."""
     given = proposed_in(office)
-    with office.store.database.write() as session:
-        session.execute(text("UPDATE outbox SET raw = :raw WHERE id = :id"), {"raw": b"evil", "id": given.answer.id})
+    with office.store.database.write() as connection:
+        connection.execute(text("UPDATE outbox SET raw = :raw WHERE id = :id"), {"raw": b"evil", "id": given.answer.id})
     mail_id = order(given.office, given.lines["approve"])
     assert "its key is not one of this case, or what it is about has changed since" in told(office, mail_id)
     assert status_of(office, given.answer) == "proposed"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import Session
+from sqlalchemy import Connection
 
 from support_agent.config.settings import CompanySettings
 from support_agent.core.modes import Mode
@@ -324,12 +324,12 @@ def test_whatever_stops_an_act_it_ends_as_if_nothing_had_stopped_it(
             write = Database.write
 
             @contextmanager
-            def disturbed(database: Database) -> Iterator[Session]:
+            def disturbed(database: Database) -> Iterator[Connection]:
                 number = next(counted)
                 if number == at:
                     disturb(proposed.office, number)
-                with write(database) as session:
-                    yield session
+                with write(database) as connection:
+                    yield connection
                 if number == -at:
                     disturb(proposed.office, number)
 

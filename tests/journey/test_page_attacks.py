@@ -76,9 +76,11 @@ def assert_harmless(page: str) -> None:
 
 def rows_of(office: Office) -> Mapping[str, list[tuple[object, ...]]]:
     """All that is stored."""
-    with office.store.database.write() as session:
-        names = session.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'")).scalars().all()
-        return {name: sorted(map(tuple, session.execute(text(f'SELECT * FROM "{name}"'))), key=repr) for name in names}
+    with office.store.database.write() as connection:
+        names = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'")).scalars().all()
+        return {
+            name: sorted(map(tuple, connection.execute(text(f'SELECT * FROM "{name}"'))), key=repr) for name in names
+        }
 
 
 def deeds_of(office: Office) -> Mapping[str, list[tuple[object, ...]]]:
@@ -174,8 +176,8 @@ def test_what_the_companys_own_files_say_is_text(office: Office, evil: str) -> N
     """Titles, desks and the words for a reason come from files that more people can write than run the page."""
     visible = "".join(character for character in evil if character.isprintable())
     given = proposed_in(office)
-    with office.store.database.write() as session:
-        session.execute(text("UPDATE cases SET desk = :evil, assignee = :evil"), {"evil": visible})
+    with office.store.database.write() as connection:
+        connection.execute(text("UPDATE cases SET desk = :evil, assignee = :evil"), {"evil": visible})
     company, files = given.office.decider.company, given.office.decider.templates.as_files()
     documents = tuple(
         one.model_copy(update={"head": one.head.model_copy(update={"title": visible})}) for one in company.documents
@@ -671,9 +673,9 @@ def replaced(scene: Scene) -> Office:
 
 
 def other_bytes(scene: Scene) -> Office:
-    with scene.office.store.database.write() as session:
+    with scene.office.store.database.write() as connection:
         given = {"raw": b"evil", "id": scene.proposed.answer.id}
-        session.execute(text("UPDATE outbox SET raw = :raw WHERE id = :id"), given)
+        connection.execute(text("UPDATE outbox SET raw = :raw WHERE id = :id"), given)
     return scene.office
 
 

@@ -49,8 +49,8 @@ def test_s12_same_answer_in_the_same_case_goes_to_a_person(office: Office) -> No
 def test_s12_answer_of_a_version_that_kept_no_tables_is_not_sent_again(office: Office) -> None:
     """The same sentences are the same answer, however the lists and tables in them are set since."""
     first, _ = office.handle(write(REFUND))
-    with office.store.database.write() as session:
-        session.connection().execute(
+    with office.store.database.write() as connection:
+        connection.execute(
             text(
                 "UPDATE rendered_mails SET payload = REPLACE(payload, '\"keeps_form\": true', '\"keeps_form\": false')"
             )

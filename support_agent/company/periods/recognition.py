@@ -13,6 +13,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import date
+from functools import lru_cache
 
 from support_agent.company.languages import likely_languages
 from support_agent.company.periods import words
@@ -37,6 +38,7 @@ MOST_LANGUAGES = 6
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=8)
 def periods(today: date, years_back: int = YEARS_BACK) -> tuple[Period, ...]:
     """Every period that exists on `today`: the relative ones, then years and months, the newest first.
 

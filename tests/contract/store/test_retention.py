@@ -44,9 +44,9 @@ def test_an_old_case_goes_whole(store: Store) -> None:
     finish(store)
     assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=1, mails=1)
 
-    with store.database.read() as session:
+    with store.database.read() as connection:
         for table in ("mails", "cases", "participants", "plans", "tool_calls", "rendered_mails", "outbox", "labels"):
-            assert session.connection().scalar(text(f"SELECT count(*) FROM {table}")) == 0, table
+            assert connection.scalar(text(f"SELECT count(*) FROM {table}")) == 0, table
     assert store.versions.templates("t1") is not None
     assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
 

@@ -164,8 +164,8 @@ def test_s66_connection_that_dies_at_any_byte_leaves_one_copy(marking: Dovecot, 
 
 
 def forget_copy(office: Office, record: OutboxRecord) -> None:
-    with office.store.database.write() as session:
-        session.execute(update(OutboxRow).where(col(OutboxRow.id) == record.id).values(copied_at=None))
+    with office.store.database.write() as connection:
+        connection.execute(update(OutboxRow).where(col(OutboxRow.id) == record.id).values(copied_at=None))
 
 
 def wait_until_gone(dovecot: Dovecot, user: str) -> None:

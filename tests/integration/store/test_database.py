@@ -32,9 +32,9 @@ def test_sqlite_is_durable_and_strict(tmp_path: Path) -> None:
     for _ in ("a new file", "an old one"):
         with (
             Store.open(sqlite_url(tmp_path), MIGRATIONS, timeout_s=1.5) as store,
-            store.database.read() as session,
+            store.database.read() as connection,
         ):
-            found = {name: session.connection().scalar(text(f"PRAGMA {name}")) for name in expected}
+            found = {name: connection.scalar(text(f"PRAGMA {name}")) for name in expected}
         assert found == expected
 
 
@@ -52,8 +52,8 @@ def test_foreign_keys_are_on_again_after_a_migration(tmp_path: Path) -> None:
     """Failure: the connection that migrated goes back to the pool with its checks off."""
     with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
         store.upgrade()
-        with store.database.read() as session:
-            assert session.connection().scalar(text("PRAGMA foreign_keys")) == 1
+        with store.database.read() as connection:
+            assert connection.scalar(text("PRAGMA foreign_keys")) == 1
 
 
 def test_the_sqlite_file_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -72,22 +72,22 @@ def test_the_sqlite_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_reference_to_nothing_is_refused(store: Store) -> None:
     """Rule: both databases check references."""
     orphan = text("INSERT INTO participants VALUES ('NOCASE', 'a@example.net')")
-    with pytest.raises(PermanentError, match=r"(?i)foreign key"), store.database.write() as session:
-        session.connection().execute(orphan)
+    with pytest.raises(PermanentError, match=r"(?i)foreign key"), store.database.write() as connection:
+        connection.execute(orphan)
 
 
 def test_an_error_rolls_back_the_whole_transaction(store: Store) -> None:
     """Rule: committed whole or not at all."""
 
     def write_and_fail() -> None:
-        with store.database.write() as session:
-            session.connection().execute(text("INSERT INTO forgotten_mails VALUES ('x')"))
+        with store.database.write() as connection:
+            connection.execute(text("INSERT INTO forgotten_mails VALUES ('x')"))
             raise RuntimeError("later")
 
     with pytest.raises(RuntimeError, match="later"):
         write_and_fail()
-    with store.database.read() as session:
-        assert session.connection().scalar(text("SELECT count(*) FROM forgotten_mails")) == 0
+    with store.database.read() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM forgotten_mails")) == 0
 
 
 def test_a_missing_schema_says_so(database_url: str) -> None:
@@ -102,8 +102,8 @@ def test_a_missing_schema_says_so(database_url: str) -> None:
 
 def test_a_missing_column_says_so(store: Store) -> None:
     """Rule: a schema of an older program is told apart from an outage."""
-    with store.database.write() as session:
-        session.connection().execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
+    with store.database.write() as connection:
+        connection.execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
     for use in (store.mails.find, lambda: record(store)):
         with pytest.raises(ConfigError, match="sender_why") as refused:
             use()
@@ -154,8 +154,8 @@ def test_a_folder_in_place_of_the_file_says_so(tmp_path: Path) -> None:
 
 def test_an_error_shows_nothing_of_the_row(store: Store) -> None:
     """Rule: no body and no address reaches a log, not even through a traceback."""
-    with store.database.write() as session:
-        session.connection().execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
+    with store.database.write() as connection:
+        connection.execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
     body, message_id = b"private body", "<private@example.net>"
     with pytest.raises(ConfigError) as refused:
         store.mails.record(body, message_id, cursor(1), NOON)

@@ -84,13 +84,11 @@ def bare(database_url: str) -> Iterator[Store]:
 
 def contents(store: Store) -> Tables:
     """Every row of every table under its present name, by reflection, so that no model hides a difference."""
-    with store.database.read() as session:
+    with store.database.read() as connection:
         metadata = MetaData()
-        metadata.reflect(session.connection())
+        metadata.reflect(connection)
         return {
-            NAMES.get(name, name): sorted(
-                map(renamed, session.connection().execute(select(table)).mappings()), key=repr
-            )
+            NAMES.get(name, name): sorted(map(renamed, connection.execute(select(table)).mappings()), key=repr)
             for name, table in metadata.tables.items()
             if name != "alembic_version"
         }
@@ -113,11 +111,11 @@ def only(rows: list[dict[str, Any]], columns: set[str]) -> list[dict[str, Any]]:
 
 def differences(store: Store) -> list[Any]:
     """What autogenerate would add, and the primary keys that are others, which it does not look at."""
-    with store.database.read() as session:
+    with store.database.read() as connection:
         options = {"compare_type": True, "compare_server_default": True}
-        context = MigrationContext.configure(session.connection(), opts=options)
+        context = MigrationContext.configure(connection, opts=options)
         found = list(compare_metadata(context, Row.metadata))
-        there, inspector = set(inspect(session.connection()).get_table_names()), inspect(session.connection())
+        there, inspector = set(inspect(connection).get_table_names()), inspect(connection)
         for table in Row.metadata.sorted_tables:
             wanted = {column.name for column in table.primary_key.columns}
             if table.name in there and set(inspector.get_pk_constraint(table.name)["constrained_columns"]) != wanted:
@@ -225,8 +223,8 @@ def test_a_migration_that_databases_were_made_with_is_never_changed() -> None:
 )
 def test_tables_that_do_not_fit_say_what_helps(store: Store, change: str) -> None:
     """Failure: "upgrade it first", and no word of how."""
-    with store.database.write() as session:
-        session.connection().exec_driver_sql(change)
+    with store.database.write() as connection:
+        connection.exec_driver_sql(change)
     with pytest.raises(ConfigError, match="`support-agent cases` upgrades") as refused:
         store.deliveries.of(OutboxId("any"))
     assert refused.value.code == "schema"
@@ -240,8 +238,8 @@ def test_tables_that_do_not_fit_say_what_helps(store: Store, change: str) -> Non
 def test_tables_that_are_there_before_their_migration_say_what_helps(store: Store, change: str) -> None:
     """Failure: a database of an unfinished version is "tried again" for ever."""
     store.database.downgrade("0002")
-    with store.database.write() as session:
-        session.connection().exec_driver_sql(change)
+    with store.database.write() as connection:
+        connection.exec_driver_sql(change)
     with pytest.raises(ConfigError, match="name a new database"):
         store.upgrade()
 
@@ -365,5 +363,5 @@ def test_two_processes_may_upgrade_at_once(bare: Store, database_url: str) -> No
 
 
 def inspect_tables(store: Store) -> list[str]:
-    with store.database.read() as session:
-        return inspect(session.connection()).get_table_names()
+    with store.database.read() as connection:
+        return inspect(connection).get_table_names()

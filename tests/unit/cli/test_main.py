@@ -257,8 +257,8 @@ def test_replay_needs_neither_the_key_nor_todays_words(run: Run, desk: Desk, tmp
 
 def test_changed_byte_is_exit_1(run: Run, desk: Desk) -> None:
     """And the difference is in the document."""
-    with desk.office.store.database.write() as session:
-        session.connection().execute(text("UPDATE outbox SET raw = CAST(replace(raw, 'James', 'Jamie') AS BLOB)"))
+    with desk.office.store.database.write() as connection:
+        connection.execute(text("UPDATE outbox SET raw = CAST(replace(raw, 'James', 'Jamie') AS BLOB)"))
     code, report = replayed(run)
     assert (code, report["is_different"]) == (1, True)
     assert "+Hello James Okafor," in report["replayed"][0]["diff"]

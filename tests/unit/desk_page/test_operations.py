@@ -27,8 +27,8 @@ def uncertain_in(office: Office) -> OutboxRecord:
     """An answer of which nobody knows whether it left."""
     mail_id, _ = office.handle(write("How do I get my password back?"))
     row = office.sent(mail_id)[OutgoingKind.ANSWER]
-    with office.store.database.write() as session:
-        session.connection().exec_driver_sql("UPDATE outbox SET status = 'uncertain', last_detail = '<b>lost</b>'")
+    with office.store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE outbox SET status = 'uncertain', last_detail = '<b>lost</b>'")
     return row
 
 

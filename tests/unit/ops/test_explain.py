@@ -145,8 +145,8 @@ def test_unknown_case_is_an_error_that_says_what_to_do(office: Office) -> None:
 def test_record_of_another_version_is_an_error_that_says_so(office: Office) -> None:
     """And no half story."""
     mail_id, _ = office.handle(write(REFUND))
-    with office.store.database.write() as session:
-        session.connection().execute(text("UPDATE plans SET trace = '{}'"))
+    with office.store.database.write() as connection:
+        connection.execute(text("UPDATE plans SET trace = '{}'"))
     with pytest.raises(PermanentError, match="another version of the program"):
         timeline(office.store, case_of(office, mail_id))
 
@@ -246,8 +246,8 @@ def test_query_is_the_one_that_returned_the_value(office: Office) -> None:
 def test_query_that_is_not_stored_is_said_to_be_so(office: Office) -> None:
     """No other is shown in its place, and the mail itself is explained all the same."""
     mail_id, _ = office.handle(write(SEATS, sender=JAMES))
-    with office.store.database.write() as session:
-        session.connection().execute(text("DELETE FROM query_sets"))
+    with office.store.database.write() as connection:
+        connection.execute(text("DELETE FROM query_sets"))
     (mail,) = why(office.store, case_of(office, mail_id))
     assert line(mail, "Seats paid").sources[-1].query == NOT_STORED
 
@@ -259,9 +259,9 @@ def test_a_source_that_names_no_item_is_an_error_that_says_so(office: Office) ->
     other = office.store.outbox.rendered_mail(refund, OutgoingKind.ANSWER)
     assert other is not None
     for payload in (other.payload, {**other.payload, "answers": []}):
-        with office.store.database.write() as session:
+        with office.store.database.write() as connection:
             changed = text("UPDATE rendered_mails SET payload = :payload WHERE mail_id = :id")
-            session.connection().execute(changed, {"payload": json.dumps(payload), "id": seats})
+            connection.execute(changed, {"payload": json.dumps(payload), "id": seats})
         with pytest.raises(PermanentError, match="seats_paid is named as the source of answer 1, item 1: restore"):
             why(office.store, case_of(office, seats))
 

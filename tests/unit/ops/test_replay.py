@@ -39,8 +39,8 @@ def plan_all(office: Office, other: Office | None = None) -> tuple[Replanned, ..
 
 def execute(office: Office, statement: str, **values: object) -> None:
     """Change the database behind the store's back."""
-    with office.store.database.write() as session:
-        assert session.connection().execute(text(statement), values).rowcount == 1
+    with office.store.database.write() as connection:
+        assert connection.execute(text(statement), values).rowcount == 1
 
 
 def full_house(office: Office) -> None:
