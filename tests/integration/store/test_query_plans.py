@@ -32,8 +32,8 @@ def test_a_statement_that_reads_a_whole_table_is_found(tmp_path: Path) -> None:
 
 
 def _by_reason(store: Store) -> None:
-    with store.database.read() as session:
-        session.connection().exec_driver_sql("SELECT id FROM mails WHERE why = 'none'").all()
+    with store.database.read() as connection:
+        connection.exec_driver_sql("SELECT id FROM mails WHERE why = 'none'").all()
 
 
 def test_the_costs_of_a_history_are_measured() -> None:
