@@ -19,6 +19,7 @@ from pydantic import BaseModel, SecretStr
 from support_agent.cli.main import app
 from support_agent.config.settings import Settings
 from support_agent.ops.conformance import run_rows
+from support_agent.watch.metrics import METRICS
 
 DOCS = Path(__file__).parent
 FIRST = (
@@ -53,6 +54,7 @@ def pages() -> dict[str, str]:
         "commands.md": "\n".join(commands()),
         "mail-rules.md": "\n".join(rules()),
         "settings.md": "\n".join(settings()),
+        "watching.md": "\n".join(metrics()),
     }
     return {name: replaced((DOCS / name).read_text("utf-8"), part) for name, part in parts.items()}
 
@@ -143,6 +145,15 @@ def as_default(value: object) -> str:
     if isinstance(value, tuple | frozenset):
         return f"`[{', '.join(f'{str(one)!r}' for one in value)}]`".replace("'", '"')
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def metrics() -> Iterator[str]:
+    """Each metric with its labels and all their values."""
+    yield "| metric | type | of | labels | |"
+    yield "|---|---|---|---|---|"
+    for metric in METRICS:
+        labels = "; ".join(f"`{name}`: {', '.join(values) or 'any'}" for name, values in metric.labels.items())
+        yield f"| `{metric.name}` | {metric.kind} | {metric.of} | {labels} | {cell(metric.help)} |"
 
 
 def rules() -> Iterator[str]:
