@@ -32,6 +32,7 @@ from support_agent.config.senders import SenderSettings
 from support_agent.config.settings import ModelSettings, Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
+from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import ConfigError
 from support_agent.facts.opening import open_rooms, open_search, open_topic_search
 from support_agent.models.language_model import scoring_of
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
     from support_agent.store.desk_records import ModeChange
+    from support_agent.watch.health import WatchedWorker
     from support_agent.workflow.decide import Decider
     from support_agent.workflow.stages import Stages
     from support_agent.workflow.worker import Worker
@@ -147,6 +149,7 @@ def wire(
     random: Callable[[], float] = lambda: 0.0,
     lookup_txt: TxtLookup | None = None,
     worker: str = "",
+    observer: Observer = UNOBSERVED,
 ) -> Stages:
     """Wire the stages of the journey, for the worker or for a dry run on a temporary store.
 
@@ -156,6 +159,7 @@ def wire(
         random: 0 to 1, for the spread of waits.
         lookup_txt: Looks up DKIM keys; the system's DNS by default.
         worker: The name of the worker among those on the store.
+        observer: Told of what is sent.
     """
     from support_agent.cases.autonomy import Autonomy
     from support_agent.cases.breaker import Breaker
@@ -170,6 +174,7 @@ def wire(
     from support_agent.outbound.reminders import Reminders
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
+    from support_agent.workflow.alarms import Alarms
     from support_agent.workflow.approval import Approval
     from support_agent.workflow.desk_commands import DeskCommands
     from support_agent.workflow.digest import WeeklyDigest
@@ -185,7 +190,7 @@ def wire(
     autonomy = Autonomy(store, settings.autonomy)
     approval = Approval(store, settings, company, templates, autonomy, now)
     outbox_sender = OutboxSender(
-        store, transport, settings.smtp, now, breaker.sending, approval.withdrawn, random, worker
+        store, transport, settings.smtp, now, breaker.sending, approval.withdrawn, random, worker, observer
     )
     labelling = Labelling(store, company, autonomy, now)
     return Stages(
@@ -205,6 +210,7 @@ def wire(
         notices=Notices(store, rates, queue, outbox_sender, routing, now),
         reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
         digest=WeeklyDigest(store, settings, company, breaker, queue, outbox_sender, now),
+        alarms=Alarms(store, settings, queue, outbox_sender, now, observer),
         now=now,
     )
 
@@ -222,6 +228,7 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     """
     from support_agent.engine.database import engine_url
     from support_agent.engine.engine import Engine, executor_id
+    from support_agent.watch.opening import open_watch
 
     each = {"": settings, **(brands or {})}
     for one in each.values():
@@ -230,21 +237,25 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     models: dict[tuple[ModelSettings, float], LanguageModel] = {}
     workers: dict[str, Worker] = {}
     with ExitStack() as opened:
+        watched = opened.enter_context(open_watch(each, utc_now, time.monotonic))  # while the models load, too
         itself = executor_id(uuid.uuid4().hex[:8])
         engine = Engine(engine_url(settings.store.url), itself, settings.engine, alive=lambda: workers[""].alive())
         for name, one in each.items():
             key = (one.model, one.grading.timeout_s)
             if key not in models:
                 models[key] = open_model(one, stderr_progress())
-            workers[name] = opened.enter_context(_open_worker(name, one, engine, models[key]))
+            workers[name] = opened.enter_context(_open_worker(name, one, engine, models[key], watched[name]))
         engine.launch()
         opened.callback(engine.stop, settings.engine.stop_timeout_s)
         yield workers
 
 
 @contextmanager
-def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageModel) -> Iterator[Worker]:
+def _open_worker(
+    name: str, settings: Settings, engine: Engine, model: LanguageModel, watched: WatchedWorker
+) -> Iterator[Worker]:
     """Open the worker of one mailbox; its journeys run in the engine, which is launched later."""
+    from support_agent.models.observed import observed
     from support_agent.ops.check import require_sound_files
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
@@ -253,6 +264,7 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
     from support_agent.workflow.sent_answers import SentAnswers
     from support_agent.workflow.worker import Worker
 
+    observer = watched.observer
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     itself = engine.executor_id
     with (
@@ -263,17 +275,26 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
             store.leases.end_all()
         started_anew: set[MailId] = set()
         membership = Membership(store.leases, itself, settings.engine.lease_s, utc_now, time.monotonic)
-        tokens = TokenSource(settings.oauth)
-        transport = SmtpTransport(settings.smtp, tokens, utc_now)
+        tokens = TokenSource(settings.oauth, observer)
+        transport = SmtpTransport(settings.smtp, tokens, utc_now, observer=observer)
 
         def open_mailbox() -> Mailbox:
-            return Mailbox(settings.imap, tokens, utc_now)
+            return Mailbox(settings.imap, tokens, utc_now, observer=observer)
 
         def open_stages() -> Stages:
-            decider = open_decider(settings, stderr_progress(), in_memory=False, model=model)
+            decider = open_decider(settings, stderr_progress(), in_memory=False, model=observed(model, observer))
             company, templates = decider.company, decider.templates
             stages = wire(
-                settings, store, transport, company, templates, lambda: decider, utc_now, random.random, worker=itself
+                settings,
+                store,
+                transport,
+                company,
+                templates,
+                lambda: decider,
+                utc_now,
+                random.random,
+                worker=itself,
+                observer=observer,
             )
             stages.keep_company()
             return stages
@@ -302,10 +323,12 @@ def _open_worker(name: str, settings: Settings, engine: Engine, model: LanguageM
                 renewed=lambda: worker_on(stages) if (stages := files.renew()) is not None else None,
                 membership=membership,
                 started_anew=started_anew,
+                observer=observer,
             )
 
         files = Renewal(lambda: stamp_of(settings.company), open_stages, reopen_stages)
-        journeys = engine.serve(name, journey)
+        journeys = engine.serve(name, journey, observer)
+        watched.opened(store, lambda: files.problem, journeys.in_hand)
         worker = worker_on(files.current)
         membership.led = worker.look_after_dead
         with closing(transport), membership.renewing():

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
-from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, DIGEST, PACKET, MadeFrom
+from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, DIGEST, PACKET, MadeFrom
 from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Part, Position, Shape, verbatim
 from support_agent.answer.sources import Source, WordSource, key_of
@@ -81,6 +82,8 @@ def expected_parts(made_from: MadeFrom, templates: Templates) -> Iterator[Expect
             yield from reader.shape(PACKET, made_from, {})
         case Digest():
             yield from reader.shape(DIGEST, made_from, {})
+        case Alarm():
+            yield from reader.shape(ALARM, made_from, {})
         case never:
             assert_never(never)
 

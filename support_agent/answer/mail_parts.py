@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import (
@@ -26,7 +27,7 @@ from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
-MadeFrom = FinalAnswer | Acknowledgement | Packet | Digest
+MadeFrom = FinalAnswer | Acknowledgement | Packet | Digest | Alarm
 """The data of a mail."""
 
 
@@ -274,4 +275,24 @@ DIGEST = Shape(
         Group("grown", _GROWN, counted("index")),
         Group("ages", _AGE, counted("index")),
     ),
+)
+
+
+def _number(number: float, _: str) -> str:
+    return f"{number:g}"
+
+
+ALARM = Shape(
+    parts=(
+        inbound("alarm_kind", name="kind"),
+        inbound("alarm_what", name="what"),
+        inbound("alarm_todo", name="todo", is_required=never, is_optional=True),
+        inbound("alarm_since", _until, name="since"),
+        inbound("alarm_at", _until, name="at", is_required=never),
+        inbound("alarm_again_h", _number, name="again_h", is_required=never),
+    ),
+    facts={
+        "has_begun": lambda alarm: alarm.state == "begun",
+        "has_ended": lambda alarm: alarm.state == "ended",
+    },
 )

@@ -14,6 +14,7 @@ import html
 import re
 from collections.abc import Mapping
 
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.allowed_html import check_places
 from support_agent.answer.digest import Digest
 from support_agent.answer.expected_text import Expected, expected
@@ -41,7 +42,7 @@ MIN_NOTICE_WORDS = 5
 MARKUP = re.compile(r"<[^>]*>?|[^<]*>")
 MARKS = re.compile("[<>\"']")
 WORD = re.compile(r"[^\W\d_]{2,}")
-STAFF_TEMPLATES: Mapping[str, type[MadeFrom]] = {"escalation": Packet, "digest": Digest}
+STAFF_TEMPLATES: Mapping[str, type[MadeFrom]] = {"escalation": Packet, "digest": Digest, "alarm": Alarm}
 """The beginnings of the names of templates that are for staff only, and what is made with them."""
 
 
@@ -51,7 +52,7 @@ def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templa
     Raises:
         GateRefused: names the part and the text, and says why.
     """
-    if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet | Digest):
+    if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet | Digest | Alarm):
         raise GateRefused("a desk packet goes to staff and nothing else does: the mail was made from something else")
     if not rendered.subject.text.strip() or "\n" in rendered.subject.text:
         raise GateRefused(f"subject: {rendered.subject.text[:80]!r} is not one line of text")
@@ -90,7 +91,7 @@ def _check_surface(
         return said
     if lacking := next((key for key in must.required if key not in said), None):
         raise GateRefused(f"{surface}: the mail does not say {lacking}", code="missing")
-    if not isinstance(made_from, Packet | Digest):
+    if not isinstance(made_from, Packet | Digest | Alarm):
         is_at_top = isinstance(made_from, FinalAnswer) and made_from.notice == "top"
         _check_notice(surface, rendered, is_at_top)
     if isinstance(made_from, FinalAnswer):

@@ -17,6 +17,7 @@ from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.grammar import Problem, TemplateRefused, problems
@@ -55,6 +56,8 @@ def render(made_from: MadeFrom, templates: Templates) -> RenderedAnswer | Render
             return render_packet(made_from, templates)
         case Digest():
             return render_digest(made_from, templates)
+        case Alarm():
+            return render_alarm(made_from, templates)
 
 
 def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
@@ -103,6 +106,20 @@ def render_digest(digest: Digest, templates: Templates) -> RenderedPacket:
     return RenderedPacket(
         subject=_render("digest_subject", "subject", context, viewer),
         text=_render("digest", "text", context, viewer),
+    )
+
+
+def render_alarm(alarm: Alarm, templates: Templates) -> RenderedPacket:
+    """Subject and text of an alarm.
+
+    Raises:
+        GateRefused: as `render_answer`.
+    """
+    viewer = _viewer(templates, alarm.locale)
+    context = viewer.alarm(alarm)
+    return RenderedPacket(
+        subject=_render("alarm_subject", "subject", context, viewer),
+        text=_render("alarm", "text", context, viewer),
     )
 
 

@@ -12,11 +12,12 @@ from functools import cache
 from typing import NoReturn
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
-from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, COUNTS, DIGEST, PACKET
+from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, COUNTS, DIGEST, PACKET
 from support_agent.answer.packet import Packet
 from support_agent.answer.parts import Group, Part, Position, Shape, View, verbatim
 from support_agent.answer.sources import Source, WordSource
@@ -24,7 +25,18 @@ from support_agent.answer.templates import WORDS, Templates
 from support_agent.errors import GateRefused
 
 ROOT_NAMES = frozenset(
-    {"company", "support_address", "greeting_name", "subject", "answers", "counts", "notice", "packet", "digest"}
+    {
+        "company",
+        "support_address",
+        "greeting_name",
+        "subject",
+        "answers",
+        "counts",
+        "notice",
+        "packet",
+        "digest",
+        "alarm",
+    }
     | {"item", "operand", "open_day", "open_time", "time_zone", "reply_hours", "is_one_hour"}
 )
 """The top names of templates; `item` and `operand` only inside the loops that set them."""
@@ -67,7 +79,7 @@ def attribute_names() -> frozenset[str]:
 
 @cache
 def _attribute_names(kinds: tuple[str, ...]) -> frozenset[str]:
-    shapes = (COUNTS, PACKET, DIGEST, *(KINDS[kind].shape for kind in kinds))
+    shapes = (COUNTS, PACKET, DIGEST, ALARM, *(KINDS[kind].shape for kind in kinds))
     own = {"kind", "items", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
     return frozenset(own).union(*(shape.names() for shape in shapes))
 
@@ -96,6 +108,9 @@ class Viewer:
 
     def digest(self, digest: Digest) -> dict[str, object]:
         return {"digest": View(**self._names(DIGEST, digest, {}))}
+
+    def alarm(self, alarm: Alarm) -> dict[str, object]:
+        return {"alarm": View(**self._names(ALARM, alarm, {}))}
 
     def item(self, item: Item, answer: int = 0, position: int = 0) -> View:
         """One item, with the names of the partials that print it."""

@@ -20,7 +20,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxRecord, OutgoingKind
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxRecord
 from support_agent.store.store import Store
 
 
@@ -73,7 +73,7 @@ class Threads:
         """
         for reference in _references(message):
             for record in self.store.outbox.find(message_id=reference):
-                is_another = record.recipient != sender.address or record.kind is OutgoingKind.DIGEST
+                is_another = record.recipient != sender.address or record.kind.is_about_no_case
                 return f"it answers our {record.kind.value} to {record.recipient}" if is_another else ""
         return ""
 

@@ -28,6 +28,7 @@ from support_agent.config.screening import ScreeningSettings
 from support_agent.config.search import SearchSettings
 from support_agent.config.senders import SenderSettings
 from support_agent.config.sources import ENV_PREFIX
+from support_agent.config.watch import ProbeSettings, WatchSettings
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import FALLBACK_LOCALE, LocaleTag
 
@@ -197,6 +198,8 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     backtest: BacktestSettings = BacktestSettings()
     log: LogSettings = LogSettings()
+    watch: WatchSettings = WatchSettings()
+    probe: ProbeSettings = ProbeSettings()
     brands: BrandSettings = BrandSettings()
 
     @property

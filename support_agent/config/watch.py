@@ -50,6 +50,9 @@ class WatchSettings(Frozen):
     silent_after_h: Annotated[float, Field(ge=0, le=168)] = 24.0
     """A mailbox without a new mail for so many hours is silent, if at least one came in the same hours of each of the
     four weeks before; 0: never."""
+    uncertain_after_h: Annotated[float, Field(ge=0, le=8760)] = 4.0
+    """A mail that may or may not have been sent, and that nobody has decided about for so many hours, is an alarm; the
+    desk also gets a notice of each such mail to a customer at once."""
     max_model_failures: Annotated[int, Field(ge=1, le=10_000)] = 3
     """So many mails within an hour that went to people because the language model failed are an alarm."""
     expires_days: Annotated[float, Field(ge=0, le=365)] = 14.0

@@ -22,11 +22,13 @@ from support_agent.desk_page.visit import Desk, NotFound, Page, Result, SeeOther
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.embedders import needed_models
 from support_agent.models.pinned import LANGUAGE_MODEL
-from support_agent.ops.store_health import ENDS, TOO_MANY_TODO
+from support_agent.ops.store_health import ENDS
 from support_agent.outbound.delivery_status import Choice, Entry, choices_for, entries
 from support_agent.planner.calibration import read_calibration
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
+from support_agent.store.watch_records import AlarmKind
+from support_agent.watch.causes import causes
 from support_agent.workflow.approval import Approver, choose
 
 HERE = "/operations"
@@ -53,7 +55,7 @@ class Listed(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """Something that a limit or a rule holds back, and what to do about it, "" for nothing."""
+    """Something that is wrong, or that a rule holds back, and what to do about it, "" for nothing."""
 
     what: str
     todo: str
@@ -135,11 +137,13 @@ def _chosen(desk: Desk, visit: Visit, choice: Choice) -> Result:
 
 
 def _limits(desk: Desk) -> tuple[Limit, ...]:
-    """What limits hold back now, and mails of the last day that ended by a limit or a rule."""
-    stages, now = desk.stages(), desk.now()
-    found = []
-    for why in dict.fromkeys(filter(None, stages.rates.stops(now))):
-        found.append(Limit(why, TOO_MANY_TODO))
+    """What is wrong now, but for a pause, and mails of the last day that ended by a limit or a rule."""
+    now = desk.now()
+    found = [
+        Limit(cause.what, cause.todo)
+        for cause in causes(desk.store, desk.settings, now)
+        if cause.kind is not AlarmKind.PAUSED
+    ]
     for end in ENDS:
         if number := desk.store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
             found.append(Limit(f"{mails(number)} {end.what}", end.todo))

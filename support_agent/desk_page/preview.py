@@ -34,6 +34,7 @@ from support_agent.ops.provenance_report import WhyLine, lines_of
 from support_agent.ops.template_samples import (
     around,
     sample_acknowledgements,
+    sample_alarms,
     sample_answers,
     sample_digests,
     sample_items,
@@ -144,6 +145,8 @@ def _samples(name: str) -> Iterator[MadeFrom]:
             yield from sample_packets(locale)
         case "digest" | "digest_subject":
             yield from sample_digests(locale)
+        case "alarm" | "alarm_subject":
+            yield from sample_alarms(locale)
         case _ if items:
             yield from (around(item, locale=locale) for item in items)
         case _:

@@ -28,6 +28,7 @@ from dbos import error as dbos_error
 from pydantic import JsonValue
 
 from support_agent.config.settings import EngineSettings
+from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.engine.database import is_postgresql, mapped_errors, prepare, shown
 from support_agent.engine.hands import Hands
 from support_agent.engine.queues import Announcements, Queues
@@ -62,6 +63,13 @@ class Failure(NamedTuple):
     error: SupportAgentError
 
 
+class InHand(NamedTuple):
+    """How many mails wait for their journey, and how many journeys run."""
+
+    queued: int
+    running: int
+
+
 class Engine:
     """Queues of mails in a database, handled by threads. One per process: DBOS is a singleton.
 
@@ -92,6 +100,7 @@ class Engine:
         self._settings = settings
         self._handles = {"": handle} if handle is not None else {}
         self._alive = alive
+        self._observers: dict[str, Observer] = {}
         self._workflow: Callable[[str, str], str] | None = None
         self._hands = Hands()
         self._ended = threading.Event()
@@ -104,15 +113,16 @@ class Engine:
         self._stopping = threading.Event()
         self._abandoning = threading.Event()
 
-    def serve(self, brand: str, handle: Handle) -> BrandJourneys:
+    def serve(self, brand: str, handle: Handle, observer: Observer = UNOBSERVED) -> BrandJourneys:
         """Handle the mails of a brand, too; call this before `launch`.
 
         Args:
             brand: A short name without ":"; the records of its mails begin with it. "": none.
+            observer: Told of each journey and its steps.
         """
         if Engine._live is self or brand in self._handles or ":" in brand:
             raise ValueError(f"brand {brand!r} cannot be added to this engine")
-        self._handles[brand] = handle
+        self._handles[brand], self._observers[brand] = handle, observer
         return BrandJourneys(self, brand)
 
     def launch(self) -> None:
@@ -265,6 +275,19 @@ class Engine:
             count += len(batch)
         return count
 
+    @mapped_errors()
+    def in_hand(self, most: int, brand: str = "") -> InHand:
+        """Count a brand's mails that are queued, and those that run, each up to a limit."""
+        if Engine._live is not self:
+            return InHand(0, 0)
+        queue = queue_of(brand)
+        return InHand(
+            *(
+                len(DBOS.list_workflows(status=one, queue_name=queue, limit=most, load_input=False, load_output=False))
+                for one in ACTIVE
+            )
+        )
+
     def stop(self, timeout_s: float) -> None:
         """Start no further mail, let running ones finish, and close the database.
 
@@ -291,12 +314,16 @@ class Engine:
     def _run(self, workflow_id: str, thread: str) -> str:
         """Run one mail in a thread of the queue; any error becomes one of errors.py."""
         brand, mail_id = brand_and_mail(workflow_id)
+        observer = self._observers.get(brand, UNOBSERVED)
         with (
             self._hands.holding(brand, workflow_id),
             structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread, **_logged(brand)),
+            observer.journey(mail_id) as seen,
         ):
             try:
-                return self._handles[brand](mail_id, Steps(self._record, self._settings, self._pause))
+                steps = Steps(self._record, self._settings, self._pause, observer=observer)
+                seen.outcome = self._handles[brand](mail_id, steps)
+                return seen.outcome
             except Exception as error:
                 if self._abandoning.is_set():
                     raise _Interrupted from error
@@ -443,6 +470,9 @@ class BrandJourneys(NamedTuple):
 
     def forget(self, mail_ids: Sequence[str]) -> None:
         self.engine.forget(mail_ids, self.brand)
+
+    def in_hand(self, most: int) -> InHand:
+        return self.engine.in_hand(most, self.brand)
 
     def delete_finished(self, before: datetime) -> int:
         """Deletes the records of all brands; only the engine's own configuration says how long they are kept."""

@@ -16,6 +16,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from support_agent.config.settings import EngineSettings
+from support_agent.core.observing import UNOBSERVED, Observer, Seen
 from support_agent.errors import (
     ConfigError,
     GateRefused,
@@ -56,6 +57,7 @@ class Steps:
         settings: Limits for the tries of one step.
         wait: Waits the given seconds before the next try.
         seen: Called with the name and the result of each piece of work that was done.
+        observer: Told of each try.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class Steps:
         settings: EngineSettings,
         wait: Callable[[float], None],
         seen: Callable[[str, object], None] = lambda _name, _result: None,
+        observer: Observer = UNOBSERVED,
     ) -> None:
         self._record = record
         self._settings = settings
         self._wait = wait
         self._seen = seen
+        self._observer = observer
         self._current: str | None = None
 
     def step(self, name: str, work: Callable[[], T], returns: type[T] | TypeAdapter[T] | None = None) -> T:
@@ -113,7 +117,9 @@ class Steps:
         try:
             while True:
                 try:
-                    result = work()
+                    with self._observer.step(name, attempt) as seen:
+                        result = work()
+                        _note(seen, result)
                 except TransientError as error:
                     log.warning("step_failed", step=name, attempt=attempt, code=error.code)
                     if attempt >= self._settings.step_attempts:
@@ -143,6 +149,14 @@ def known_error(error: Exception, where: str) -> SupportAgentError:
 def first_line(text: object) -> str:
     """The first line of an error's text, cut to `ERROR_TEXT_CHARACTERS`."""
     return (str(text).strip().splitlines() or [""])[0][:ERROR_TEXT_CHARACTERS]
+
+
+def _note(seen: Seen, result: object) -> None:
+    """What an observer may know of a step's result: a word such as an outcome, and the case that a route names."""
+    if isinstance(result, str):
+        seen.outcome = result
+    if isinstance(case_id := getattr(result, "case_id", None), str):
+        seen.case_id = case_id
 
 
 def _adapter(returns: type[T] | TypeAdapter[T] | None) -> TypeAdapter[T]:

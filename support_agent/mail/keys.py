@@ -43,8 +43,8 @@ def message_id(secret: SecretStr, domain: str, case_id: str, mail_id: str, kind:
         domain: Right side of the id, the domain of our address.
         case_id: The case the mail belongs to.
         mail_id: The inbound mail that causes it; each causes at most one outgoing mail of a kind.
-        kind: "answer", "acknowledgement", "packet", "person_reply", "digest"; or "failure" or "reminder", with a
-            number.
+        kind: "answer", "acknowledgement", "packet", "person_reply", "digest", "alarm"; or "failure" or "reminder",
+            with a number.
     Raises:
         ConfigError: the secret is missing or too short.
     """

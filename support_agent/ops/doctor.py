@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from support_agent.config.agent import AgentSettings
@@ -32,12 +32,14 @@ from support_agent.models.pulling import State, cache_dir, language_model, listi
 from support_agent.ops.check import NO_AUTHSERV_ID, check_agent, check_calibration
 from support_agent.ops.store_health import (
     current_store,
+    look_at_alarms,
     look_at_clock,
     look_at_database,
     look_at_traffic,
     read_progress,
 )
 from support_agent.planner.calibration import read_calibration
+from support_agent.watch.causes import unreachable
 
 MANY_MAILS = 20
 """A first start that handles more mails than this would surprise the operator."""
@@ -161,10 +163,8 @@ def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         named = f"the folder {imap.sent_folder!r}" if imap.sent_folder else "a folder for sent mail"
         todo = "make it, name another one in imap.sent_folder, or set imap.sent_copies = 'none'"
         yield warning(subject, f"{imap.host} lacks {named}, so there are no copies of what goes out", todo)
-    if fetched_at is not None and probes.now - fetched_at > timedelta(seconds=imap.alarm_after_s):
-        silent_s = round((probes.now - fetched_at).total_seconds())
-        what = f"{imap.folder} was last read to its end {silent_s} seconds ago, at {fetched_at:%Y-%m-%d %H:%M} UTC"
-        yield warning(subject, what, "see that `support-agent run` is running, and what its log says")
+    for cause in unreachable(fetched_at, imap, probes.now):
+        yield warning(subject, cause.what, cause.todo)
 
 
 def _sender(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
@@ -295,6 +295,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("calibration", _calibration),
     ("database", lambda settings, probes: look_at_database(settings, probes.now)),
     ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
+    ("alarms", lambda settings, probes: look_at_alarms(settings, probes.now)),
     ("autonomy", _autonomy),
     ("vector store", _vectors),
     ("fact room", _fact_room),

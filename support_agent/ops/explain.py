@@ -276,9 +276,9 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
 
 
 def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
-    """Each mail of the outbox with its sources; a digest is about no case."""
+    """Each mail of the outbox with its sources; a digest or an alarm is about no case."""
     records = {(record.kind, record.number): record for record in entry.rendered_mails}
-    of_case = (row for row in entry.outbox if row.kind is not OutgoingKind.DIGEST)
+    of_case = (row for row in entry.outbox if not row.kind.is_about_no_case)
     found = ((row, records.get((row.kind, row.number))) for row in of_case)
     return [(row, record) for row, record in found if record is not None]
 

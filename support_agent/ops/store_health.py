@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.cases.escalation import EscalationReason
-from support_agent.cases.pause import read_pause
 from support_agent.cases.people import waiting_cases
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.config.packaged_files import packaged
@@ -27,13 +26,16 @@ from support_agent.store.database import normalise_url
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
+from support_agent.store.watch_records import AlarmKind
 from support_agent.tools.ending import Reason
+from support_agent.watch.causes import UNCERTAIN_TODO, causes, limited, paused
 from support_agent.workflow.membership import MAILBOX, WORKER
 
 SMALL_SETBACK = timedelta(minutes=1)
 """A clock may lag behind the last mail by this much: it was only corrected."""
-TOO_MANY_TODO = "see in `support-agent cases` who writes so much; a higher agent.max_mails_per_hour allows more"
-"""What to do about a limit that is reached."""
+
+ALARMS = (AlarmKind.MAILBOX_SILENT, AlarmKind.BACKLOG, AlarmKind.MODEL, AlarmKind.CERTIFICATE, AlarmKind.TOKEN)
+"""What the other checks do not look at."""
 
 
 class Progress(NamedTuple):
@@ -126,10 +128,7 @@ def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
     names = named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
     if status is OutboxStatus.UNCERTAIN:
         what = f"{mails(len(rows))} may or may not have been sent, in case {names}"
-        todo = (
-            "look for them in the Sent folder or the server's log, then confirm with `support-agent outbox"
-            " sent ID`, `retry ID` or `give-up ID`; `support-agent outbox` lists them"
-        )
+        todo = UNCERTAIN_TODO
     else:
         what = f"{mails(len(rows))} could not be delivered, in case {names}"
         todo = (
@@ -200,20 +199,15 @@ def _ended(store: Store, subject: str, now: datetime) -> Iterator[Diagnosis]:
 def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """Whether automatic mail is sent, and how near the limits are (S12); a pause is reported without a database."""
     subject, agent = "automatic mail", settings.agent
-    if pause := read_pause(agent):
-        more = ", and agent.paused = false with a restart," if agent.paused else ""
-        yield warning(subject, str(pause), f"`support-agent resume`{more} ends it")
+    pause = [warning(subject, cause.what, cause.todo) for cause in paused(agent)]
+    yield from pause
     with current_store(settings) as store:
         if store is None:
-            if pause is None:
+            if not pause:
                 yield ok(subject, "nothing was sent yet")
             return
         rates = Rates(store, agent)
-        deciding, sending, unknown_senders = rates.stops(now)
-        if deciding or sending or unknown_senders:
-            what = "mail of unknown senders waits" if unknown_senders else "nothing automatic is sent"
-            what = "everything automatic waits" if deciding else what
-            yield warning(subject, f"{what}: {deciding or sending or unknown_senders}", TOO_MANY_TODO)
+        yield from (warning(subject, cause.what, cause.todo) for cause in limited(rates, now))
         yield from _ended(store, subject, now)
         yield ok(subject, _used(store, rates, now))
 
@@ -228,6 +222,19 @@ def _used(store: Store, rates: Rates, now: datetime) -> str:
         else "identical answers may be sent in another case"
     )
     return f"{'; '.join(used)}; {mails(store.traffic.totals().mails[MailStatus.NEW])} to handle"
+
+
+# Alarms
+
+
+def look_at_alarms(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
+    """The causes of alarms that no other check names."""
+    with current_store(settings) as store:
+        found = [cause for cause in causes(store, settings, now) if cause.kind in ALARMS] if store is not None else []
+    for cause in found:
+        yield warning(cause.kind.replace("_", " "), cause.what, cause.todo)
+    if not found:
+        yield ok("alarms", f"no cause: {', '.join(kind.replace('_', ' ') for kind in ALARMS)}")
 
 
 # The clock

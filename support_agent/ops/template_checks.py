@@ -30,6 +30,7 @@ from support_agent.ops.template_samples import (
     CODES,
     around,
     sample_acknowledgements,
+    sample_alarms,
     sample_answers,
     sample_digests,
     sample_items,
@@ -40,11 +41,12 @@ from support_agent.ops.template_samples import (
 from support_agent.ops.template_tests import load_cases, run_case
 
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
-DIGEST_TEMPLATES = ("digest.txt.j2", "digest_subject.txt.j2")
+NEWS_TEMPLATES = tuple(f"{name}{end}.txt.j2" for name in ("digest", "alarm") for end in ("", "_subject"))
 STAFF_SECTIONS = ("level", "reason", "finding", "command")
 """Sections of words that only the desk reads."""
 STORY_OF_OTHERS = "packets with a proposed answer or the story of a case use the program's template"
 DIGEST_OF_OTHERS = "the weekly digest uses the program's template"
+ALARM_OF_OTHERS = "alarms use the program's template"
 SILENT_ON_HOURS = "acknowledgements do not say when people work and answer (hours)"
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be equal, because the year or the month follows them."""
@@ -105,7 +107,7 @@ def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
             todo = "name the folder after a language, es, or what a country has of its own, pt-BR"
             yield Finding.error(directory / language, None, f"{language!r} is no locale", todo)
         elif not _is_english(language):
-            for name in sorted(english.difference(STAFF_TEMPLATES, DIGEST_TEMPLATES, [WORDS])):
+            for name in sorted(english.difference(STAFF_TEMPLATES, NEWS_TEMPLATES, [WORDS])):
                 if _is_english(templates.resolve(name, language) or ""):
                     what = "the template is missing, so customers get the English one"
                     yield Finding.warning(
@@ -179,6 +181,7 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
         *((made, "escalation", STORY_OF_OTHERS) for made in sample_later_packets(language)),
         *((made, "acknowledgement", SILENT_ON_HOURS) for made in sample_later_acknowledgements(language)),
         *((made, "digest", DIGEST_OF_OTHERS) for made in sample_digests(language)),
+        *((made, "alarm", ALARM_OF_OTHERS) for made in sample_alarms(language)),
     )
     for made, name, what in later:
         try:

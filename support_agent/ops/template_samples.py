@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import get_args
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Age, Counted, Digest, Grown
 from support_agent.answer.final_answer import (
     AggregateItem,
@@ -282,6 +283,23 @@ def sample_digests(locale: str) -> Iterator[Digest]:
     }
     yield empty.model_copy(update=full)
     yield empty
+
+
+def sample_alarms(locale: str) -> Iterator[Alarm]:
+    """An alarm that begins, one that lasts, and one that has ended."""
+    begun = Alarm(
+        locale=locale,
+        kind="backlog",
+        state="begun",
+        what="12 mails wait to be decided, the oldest for 40 minutes",
+        todo="see what the log of `support-agent run` says",
+        since=_AT,
+        at=_AT,
+        again_h=24,
+    )
+    yield begun
+    yield begun.model_copy(update={"state": "lasts", "again_h": 0.5})
+    yield begun.model_copy(update={"state": "ended", "todo": ""})
 
 
 def _documents(_: tuple[str, ...]) -> Iterator[Item]:

@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.packet import Packet
@@ -32,7 +33,7 @@ from support_agent.ops.html_as_read import as_read
 from support_agent.ops.template_samples import around
 
 TODO = "correct the test or the template"
-MAILS = ("answer", "acknowledgement", "packet", "digest")
+MAILS = ("answer", "acknowledgement", "packet", "digest", "alarm")
 """The whole mails that a case may have."""
 
 
@@ -45,7 +46,8 @@ class Expected(Frozen):
 
 
 class TemplateCase(Frozen):
-    """One test: exactly one of item, answer, acknowledgement, packet or digest, and the expected texts by locale."""
+    """One test: exactly one of item, answer, acknowledgement, packet, digest or alarm; and the expected texts by
+    locale."""
 
     name: str
     item: Item | None = None
@@ -53,6 +55,7 @@ class TemplateCase(Frozen):
     acknowledgement: Acknowledgement | None = None
     packet: Packet | None = None
     digest: Digest | None = None
+    alarm: Alarm | None = None
     expect: dict[str, Expected] = Field(min_length=1)
 
     @model_validator(mode="before")
@@ -138,7 +141,7 @@ def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str
             "text": render_item(case.item, locale, templates, "text").text,
             "html": as_read(render_item(case.item, locale, templates, "html").text),
         }
-    given = case.answer or case.acknowledgement or case.packet or case.digest
+    given = case.answer or case.acknowledgement or case.packet or case.digest or case.alarm
     assert given is not None
     made_from = given.model_copy(update={"locale": locale})
     rendered = render(made_from, templates)

@@ -16,6 +16,7 @@ import structlog
 from pydantic import ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.sources import RenderedAnswer
@@ -41,6 +42,7 @@ from support_agent.outbound.rendered_mail import (
     Headers,
     RenderedMail,
     acknowledgement_mail,
+    alarm_mail,
     answer_mail,
     digest_mail,
     packet_mail,
@@ -57,6 +59,7 @@ from support_agent.store.records import (
     outbox_id_of,
 )
 from support_agent.store.store import Store
+from support_agent.store.watch_records import AlarmRecord
 from support_agent.tools.ending import Reason
 
 log = structlog.get_logger(__name__)
@@ -161,17 +164,23 @@ class OutboundQueue:
         Args:
             carrier: The mail that it is stored with, perhaps with earlier ones; nothing of it is in the digest.
         """
-        number = _next_number(self.store.outbox.find(mail_id=carrier, kind=OutgoingKind.DIGEST))
+        return self.store.outbox.queue(self._news(lambda templates: digest_mail(digest, templates), carrier, to))[0]
+
+    def alarm(self, alarm: Alarm, record: AlarmRecord, carrier: MailId) -> OutboxRecord | None:
+        """Queue a mail about an alarm to the desk, as `digest`; None: another process has done so."""
+        mail = self._news(lambda templates: alarm_mail(alarm, templates), carrier, self.settings.desk.address)
+        return self.store.outbox.queue_alarm(mail, record)
+
+    def _news(self, make: Callable[[Templates], RenderedMail], carrier: MailId, to: str) -> OutgoingMail:
+        """Make a mail about the agent itself, which is stored with a mail that it has nothing of."""
         parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
-        rendered, templates = self._for_staff(
-            lambda templates: digest_mail(digest, templates),
-            lambda refused: log.warning("digest_refused", code=refused.code),
-        )
+        rendered, templates = self._for_staff(make, lambda refused: log.warning("news_refused", code=refused.code))
+        number = _next_number(self.store.outbox.find(mail_id=carrier, kind=rendered.kind))
         headers = rendered.headers(
             agent, "", carrier, to, self.now(), parent.message, carrier, number, is_threaded=False
         )
         raw = rendered.compose(headers, parent.message, b"")
-        return self.store.outbox.queue(self._made(rendered, headers, templates, carrier, None, raw, number))[0]
+        return self._made(rendered, headers, templates, carrier, None, raw, number)
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=_next_number(earlier))

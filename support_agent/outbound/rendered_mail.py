@@ -14,13 +14,20 @@ from datetime import datetime
 from pydantic import JsonValue, SkipValidation
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import clean_line
 from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_acknowledgement, render_answer, render_digest, render_packet
+from support_agent.answer.render import (
+    render_acknowledgement,
+    render_alarm,
+    render_answer,
+    render_digest,
+    render_packet,
+)
 from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
@@ -126,7 +133,7 @@ class RenderedMail(Frozen):
                 return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
             case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
                 return compose_notice(headers, subject=self.subject, text=self.text, original=original)
-            case OutgoingKind.DIGEST:
+            case OutgoingKind.DIGEST | OutgoingKind.ALARM:
                 return compose_notice(headers, subject=self.subject, text=self.text)
             case OutgoingKind.PERSON_REPLY:
                 files = enclosed(stored_files(self.payload), cause)
@@ -171,6 +178,15 @@ def digest_mail(digest: Digest, templates: Templates) -> RenderedMail:
         GateRefused: as `answer_mail`.
     """
     return _gated(OutgoingKind.DIGEST, digest, render_digest(digest, templates), templates)
+
+
+def alarm_mail(alarm: Alarm, templates: Templates) -> RenderedMail:
+    """Render an alarm and pass it through the gate.
+
+    Raises:
+        GateRefused: as `answer_mail`.
+    """
+    return _gated(OutgoingKind.ALARM, alarm, render_alarm(alarm, templates), templates)
 
 
 def _gated(
@@ -318,6 +334,8 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
             return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
         case OutgoingKind.DIGEST:
             return digest_mail(Digest.model_validate(record.payload), templates)
+        case OutgoingKind.ALARM:
+            return alarm_mail(Alarm.model_validate(record.payload), templates)
         case OutgoingKind.PERSON_REPLY:
             words = str(record.payload["words"])
             return reply_mail(str(record.payload["parent_subject"]), words, stored_files(record.payload))

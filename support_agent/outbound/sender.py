@@ -17,6 +17,7 @@ from enum import StrEnum
 import structlog
 
 from support_agent.config.mail_servers import SmtpSettings
+from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_status import suppress
@@ -64,6 +65,8 @@ class OutboxSender:
     """0 to 1: the share of `RETRY_SPREAD` added to a wait, so that waiting mails do not all become due at once."""
     worker: str = ""
     """The name of the worker that sends."""
+    observer: Observer = UNOBSERVED
+    """Told of each try."""
 
     def send(self, mail_id: MailId) -> list[DeliveryStatus]:
         """Try each due outbox mail for an inbound mail once; mails to the desk go first."""
@@ -76,6 +79,12 @@ class OutboxSender:
 
     def deliver(self, record: OutboxRecord) -> DeliveryStatus:
         """Try a mail once; claim it first, so that no other process or run sends it too."""
+        status = self._deliver(record)
+        if status not in (DeliveryStatus.HELD, DeliveryStatus.CLAIMED):
+            self.observer.sent(record.kind.value, status.value)
+        return status
+
+    def _deliver(self, record: OutboxRecord) -> DeliveryStatus:
         if why := self._why_held(record):
             # Debug only, as it repeats in each round; `automatic_mail_stopped` and `doctor` report it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)

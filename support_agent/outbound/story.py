@@ -78,7 +78,7 @@ def _of_mail(
             return "person_reply", str(mail.payload["words"])
         case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
             return None
-        case OutgoingKind.DIGEST:
+        case OutgoingKind.DIGEST | OutgoingKind.ALARM:
             return None
 
 

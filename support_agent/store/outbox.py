@@ -36,7 +36,8 @@ from support_agent.store.records import (
     RenderedMailRecord,
 )
 from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import OutboxRow, RenderedMailRow
+from support_agent.store.tables import AlarmRow, OutboxRow, RenderedMailRow
+from support_agent.store.watch_records import AlarmRecord
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
@@ -103,10 +104,20 @@ class Outbox:
         with self.database.write() as connection:
             if affected(connection, statement) != 1:
                 return None
-            queued = _queue(connection, notice)
-            if queued.raw != notice.raw:
-                raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
-            return queued
+            return _queue_as_made(connection, notice)
+
+    def queue_alarm(self, mail: OutgoingMail, alarm: AlarmRecord) -> OutboxRecord | None:
+        """Put a mail about an alarm into the outbox, and record that the desk was told of it.
+
+        Returns:
+            The mail's row; None: another process has told the desk with this number.
+        Raises:
+            TransientError: as `queue_notice`.
+        """
+        with self.database.write() as connection:
+            if not insert_if_new(connection, AlarmRow, dict(alarm)):
+                return None
+            return _queue_as_made(connection, mail)
 
     def rendered_mail(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
         """Return the rendered mail that an outbox row was composed from."""
@@ -318,6 +329,14 @@ def _queue(connection: Connection, mail: OutgoingMail) -> OutboxRecord:
             code="message_id_taken",
         )
     return stored
+
+
+def _queue_as_made(connection: Connection, mail: OutgoingMail) -> OutboxRecord:
+    """Queue a mail unless another one has its number."""
+    queued = _queue(connection, mail)
+    if queued.raw != mail.raw:
+        raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
+    return queued
 
 
 def _row(connection: Connection, outbox_id: OutboxId) -> OutboxRecord | None:

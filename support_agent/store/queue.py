@@ -36,6 +36,7 @@ from support_agent.store.records import (
 from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
 from support_agent.store.waiting import APPROVERS, LOST, is_notice
+from support_agent.store.watch_records import Waiting
 
 NOBODY = ""
 """As an assignee in a filter: cases that nobody has."""
@@ -108,6 +109,15 @@ class Queue:
         with self.database.read() as connection:
             found = [(CaseId(case_id), at) for case_id, at in connection.execute(query.limit(limit))]
             return _shown(connection, found)
+
+    def waiting(self, since: datetime, most: int) -> Waiting:
+        """Count the cases that wait by a packet made since an instant, up to a limit."""
+        made_at = col(OutboxRow.created_at)
+        query = _waiting(QueueFilter(), func.min(made_at).label("since")).where(made_at >= since)
+        listed = query.group_by(col(CaseRow.id)).limit(most).subquery()
+        with self.database.read() as connection:
+            number, oldest = connection.execute(select(func.count(), func.min(listed.c.since))).one()
+            return Waiting(number=number, since=oldest)
 
     def facets(self) -> Facets:
         """Count the cases that wait by each value of a filter."""

@@ -77,7 +77,8 @@ class OutgoingKind(StrEnum):
 
     A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
     that nobody has answered yet; there may be several, so they are numbered. `held` is a packet about an answer that
-    leaves by itself unless a person undoes it. A `digest` is about no case: the week's last mail carries it.
+    leaves by itself unless a person undoes it. A `digest` and an `alarm` are about no case: a mail that came in last
+    carries them.
     """
 
     ANSWER = "answer"
@@ -87,12 +88,18 @@ class OutgoingKind(StrEnum):
     REMINDER = "reminder"
     HELD = "held"
     DIGEST = "digest"
+    ALARM = "alarm"
     PERSON_REPLY = "person_reply"
 
     @property
     def is_for_desk(self) -> bool:
         """Whether mails of this kind go to the desk, not to a customer."""
-        return self.is_packet or self is OutgoingKind.DIGEST
+        return self.is_packet or self.is_about_no_case
+
+    @property
+    def is_about_no_case(self) -> bool:
+        """Whether mails of this kind are about the agent, and stored with a mail that they have nothing of."""
+        return self in (OutgoingKind.DIGEST, OutgoingKind.ALARM)
 
     @property
     def is_packet(self) -> bool:

@@ -30,6 +30,7 @@ from support_agent.store.used_keys import UsedKeys
 from support_agent.store.uses import Uses
 from support_agent.store.versions import Versions
 from support_agent.store.waiting import Waits
+from support_agent.store.watching import Watching
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Store:
     quality: Quality
     uses: Uses
     retention: Retention
+    watching: Watching
 
     @classmethod
     def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0) -> Self:
@@ -92,6 +94,7 @@ class Store:
             quality=Quality(database),
             uses=Uses(database),
             retention=Retention(database),
+            watching=Watching(database),
         )
 
     def __enter__(self) -> Self:

@@ -314,3 +314,24 @@ class ModeChangeRow(Row, table=True):
     changed_at: datetime = Field(sa_type=UtcDateTime)
     undone_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     mail_id: str | None = Field(default=None, sa_type=StoredText)
+
+
+class AlarmRow(Row, table=True):
+    """A mail to the desk about an alarm: that it began, lasts or ended."""
+
+    __tablename__ = "alarms"
+
+    kind: str = Field(primary_key=True, sa_type=StoredText)
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    state: str = Field(sa_type=StoredText)
+    since: datetime = Field(sa_type=UtcDateTime)
+    told_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ExpiryRow(Row, table=True):
+    """When a certificate or a token ends, as the newest connection has seen it."""
+
+    __tablename__ = "expiries"
+
+    name: str = Field(primary_key=True, sa_type=StoredText)
+    ends_at: datetime = Field(sa_type=UtcDateTime)

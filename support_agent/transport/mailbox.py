@@ -19,7 +19,8 @@ import structlog
 from support_agent.config.mail_servers import ImapSettings, SignIn
 from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
-from support_agent.errors import ConfigError
+from support_agent.core.observing import UNOBSERVED, Observer
+from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.transport.imap import (
     DELETED,
     SEEN,
@@ -34,6 +35,7 @@ from support_agent.transport.imap import (
 )
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.reading import FolderReader
+from support_agent.transport.tls import certificate_end
 
 log = structlog.get_logger(__name__)
 
@@ -68,6 +70,7 @@ class Mailbox:
     Args:
         tokens, now: The source of access tokens and the clock; needed for `imap.auth = "xoauth2"`.
         read_only: Open the folder with EXAMINE: nothing in it changes, whatever is called.
+        observer: Told of each connection.
     """
 
     def __init__(
@@ -77,11 +80,13 @@ class Mailbox:
         now: Callable[[], datetime] | None = None,
         *,
         read_only: bool = False,
+        observer: Observer = UNOBSERVED,
     ) -> None:
         self._settings = settings
         self._tokens = tokens
         self._now = now
         self._read_only = read_only
+        self._observer = observer
         self._client: Any = None
         self._selected: dict[bytes, Any] = {}
         self._is_target_there = False
@@ -270,9 +275,16 @@ class Mailbox:
 
     def _connect(self, token: str | None) -> None:
         self.close()  # the connection on which a token was refused
-        with mapped(self._settings):
-            self._client = connect(self._settings)
-            sign_in(self._client, self._settings, token)
+        try:
+            with mapped(self._settings):
+                self._client = connect(self._settings)
+                ends_at = certificate_end(self._client.socket())
+                sign_in(self._client, self._settings, token)
+        except SupportAgentError as error:
+            self._observer.connected("imap", error)
+            raise
+        self._observer.connected("imap", None)
+        self._observer.expires("imap_certificate", ends_at)
 
     def _select(self) -> None:
         with mapped(self._settings, self._settings.folder):

@@ -22,6 +22,7 @@ import structlog
 from pydantic import BaseModel, Field, ValidationError
 
 from support_agent.config.mail_servers import OAuthSettings
+from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 
 log = structlog.get_logger(__name__)
@@ -52,6 +53,8 @@ class _Answer(BaseModel):
     token_type: str = "Bearer"
     expires_in: float = Field(default=DEFAULT_LIFE_S, ge=0, le=10**9, allow_inf_nan=False)
     refresh_token: str | None = Field(default=None, max_length=MAX_SECRET_BYTES)
+    refresh_token_expires_in: float | None = Field(default=None, ge=0, le=10**9, allow_inf_nan=False)
+    """Not in the RFC; some endpoints give it."""
 
 
 class _Refusal(BaseModel):
@@ -69,8 +72,10 @@ class _Token(NamedTuple):
 class TokenSource:
     """The one place that holds the access token of the mail account; any thread may ask."""
 
-    def __init__(self, settings: OAuthSettings) -> None:
+    def __init__(self, settings: OAuthSettings, observer: Observer = UNOBSERVED) -> None:
+        """Args: `observer` is told when the refresh token ends, as far as the endpoint says it."""
         self._settings = settings
+        self._observer = observer
         self._lock = Lock()
         self._token: _Token | None = None
         self._rotated: tuple[str, str] | None = None
@@ -129,10 +134,21 @@ class TokenSource:
             answer = self._ask({"grant_type": "client_credentials", **form})
         else:
             refresh_token = self._refresh_token(settings.refresh_token_file)
-            answer = self._ask({"grant_type": "refresh_token", "refresh_token": refresh_token, **form})
+            answer = self._refreshed({"grant_type": "refresh_token", "refresh_token": refresh_token, **form}, now)
             if answer.refresh_token and answer.refresh_token != refresh_token:
                 self._keep(settings.refresh_token_file, answer.refresh_token)
         return _Token(answer.access_token, now + timedelta(seconds=answer.expires_in))
+
+    def _refreshed(self, form: dict[str, str], now: datetime) -> _Answer:
+        """Use the refresh token; one that the endpoint refuses has ended."""
+        try:
+            answer = self._ask(form)
+        except ConfigError:
+            self._observer.expires("refresh_token", now)
+            raise
+        lives_s = answer.refresh_token_expires_in
+        self._observer.expires("refresh_token", None if lives_s is None else now + timedelta(seconds=lives_s))
+        return answer
 
     def _refresh_token(self, file: Path) -> str:
         """That of the file, which a person may replace at any time; or the one that should be in it."""

@@ -22,10 +22,11 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from types import TracebackType
-from typing import Literal, NoReturn, Protocol
+from typing import Literal, Protocol
 
 from support_agent.config.mail_servers import SignIn, SmtpSettings
 from support_agent.core.frozen import Frozen
+from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.mail.addresses import normal_address
 from support_agent.transport.oauth import TokenSource
@@ -109,6 +110,7 @@ class SmtpTransport:
     Args:
         tokens, now: The source of access tokens and the wall clock; needed for `smtp.auth = "xoauth2"`.
         clock: Monotonic seconds, for the idle time of the connection.
+        observer: Told of each connection.
     """
 
     def __init__(
@@ -117,11 +119,13 @@ class SmtpTransport:
         tokens: TokenSource | None = None,
         now: Callable[[], datetime] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        observer: Observer = UNOBSERVED,
     ) -> None:
         self._settings = settings
         self._tokens = tokens
         self._now = now
         self._clock = clock
+        self._observer = observer
         self._idle: _Connection | None = None
         self._lock = threading.Lock()
 
@@ -171,12 +175,12 @@ class SmtpTransport:
         try:
             session = self._session(helo)
         except Exception as error:
-            _raise_mapped(error, self._settings)
+            raise _mapped(error, self._settings) from error
         try:
             session.expect("NOOP")
         except Exception as error:
             session.close()
-            _raise_mapped(error, self._settings)
+            raise _mapped(error, self._settings) from error
         session.quit(QUIT_S)
 
     def close_idle(self) -> None:
@@ -208,6 +212,16 @@ class SmtpTransport:
         return _Connection(self._session(helo))
 
     def _session(self, helo: str) -> Session:
+        try:
+            session = self._signed_in(helo)
+        except Exception as error:
+            self._observer.connected("smtp", _mapped(error, self._settings))
+            raise
+        self._observer.connected("smtp", None)
+        self._observer.expires("smtp_certificate", session.certificate_ends_at)
+        return session
+
+    def _signed_in(self, helo: str) -> Session:
         if self._settings.auth is not SignIn.XOAUTH2:
             return open_session(self._settings, helo)
         if self._tokens is None or self._now is None:
@@ -317,28 +331,28 @@ def _judge(phase: _Phase, error: Exception) -> Delivery:
     return Delivery(status=unclear, detail=detail)
 
 
-def _raise_mapped(error: Exception, settings: SmtpSettings) -> NoReturn:
-    """Raise the error that tells the operator what to do."""
+def _mapped(error: Exception, settings: SmtpSettings) -> SupportAgentError:
+    """The error that tells the operator what to do."""
     where = f"{settings.host}:{settings.port}"
     match error:
         case SupportAgentError():
-            raise error
+            return error
         case LoginRefused() if error.code >= 500:
-            raise ConfigError(
+            return ConfigError(
                 f"{where} refuses smtp.user {settings.user!r}: check smtp.user and smtp.password",
                 code="smtp_login",
-            ) from error
+            )
         case ssl.SSLCertVerificationError():
-            raise ConfigError(
+            return ConfigError(
                 f"the certificate of {where} cannot be verified ({error}): check smtp.host, or set smtp.ca_file",
                 code="smtp_certificate",
-            ) from error
+            )
         case NotOffered():
-            raise ConfigError(
+            return ConfigError(
                 f"{where} lacks what the settings need ({error}): check smtp.security and smtp.port",
                 code="smtp_security",
-            ) from error
-    raise TransientError(f"{where} cannot be used now: {_short(str(error)) or type(error).__name__}") from error
+            )
+    return TransientError(f"{where} cannot be used now: {_short(str(error)) or type(error).__name__}")
 
 
 def _short(text: str) -> str:

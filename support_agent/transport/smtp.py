@@ -18,6 +18,7 @@ import socket
 import ssl
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import TypeVar
 
 import aiosmtplib
@@ -25,7 +26,7 @@ from aiosmtplib.auth import auth_login_encode
 from aiosmtplib.protocol import SMTPProtocol
 
 from support_agent.config.mail_servers import Security, SmtpSettings
-from support_agent.transport.tls import client_context
+from support_agent.transport.tls import certificate_end, client_context
 
 MAX_PENDING_OCTETS = 65_536
 """Most pending input that is kept; the library itself rejects a reply of half this size."""
@@ -154,6 +155,12 @@ class Session:
         self._protocol = _Protocol(self._runner.get_loop())
         self.extensions: dict[str, str] = {}
         """The extensions that the server offers, by upper-case name."""
+
+    @property
+    def certificate_ends_at(self) -> datetime | None:
+        """When the server's certificate ends; None: the connection is not over TLS."""
+        transport = self._protocol.transport
+        return None if transport is None else certificate_end(transport.get_extra_info("ssl_object"))
 
     def begin(self, helo: str, token: str | None) -> None:
         """Read the greeting, secure the connection and sign in; raises the errors of `open_session`."""

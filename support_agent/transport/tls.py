@@ -7,6 +7,7 @@ Checked by tests/unit/transport/test_tls.py and against real servers.
 from __future__ import annotations
 
 import ssl
+from datetime import UTC, datetime
 
 from support_agent.config.mail_servers import Server
 from support_agent.errors import ConfigError
@@ -29,3 +30,11 @@ def client_context(server: Server, section: str) -> ssl.SSLContext:
                 code="ca_file",
             ) from error
     return context
+
+
+def certificate_end(connection: object) -> datetime | None:
+    """When the certificate ends that the server of a connection has shown; None: it is not over TLS."""
+    if not isinstance(connection, ssl.SSLSocket | ssl.SSLObject):
+        return None
+    shown = connection.getpeercert()  # empty where nothing was verified, which never is
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(shown["notAfter"])), UTC) if shown else None

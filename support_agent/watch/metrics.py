@@ -1,8 +1,8 @@
 """All metrics of `/metrics`, as one table: name, type, help, and each label with all its values.
 
 Invariant: a label has only values of this table, whatever mails come in; what is none of them counts as `other`. No
-value is an address, a subject or a word of a document. Checked by tests/unit/watch/test_metrics.py, with hostile mail by
-tests/unit/watch/test_observed_journeys.py, and against docs/watching.md by tests/test_docs.py.
+value is an address, a subject or a word of a document. Checked by tests/unit/watch/test_metrics.py, with hostile mail
+by tests/unit/watch/test_observed_journeys.py, and against docs/watching.md by tests/test_docs.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from support_agent.store.records import OutboxStatus, OutgoingKind
-from support_agent.watch.findings import AlarmKind
+from support_agent.store.watch_records import AlarmKind, Expiring
 
 OTHER = "other"
 BRAND = "brand"
@@ -22,22 +22,22 @@ STEPS = (
     "parse",
     "screen",
     "file",
+    "decide",
     "identify",
-    "place",
-    "pass_on",
+    "route",
     "hold",
-    "hand_over",
     "plan",
+    "pass_on",
     "answer",
     "escalate",
     "send",
     "end",
 )
-"""The steps of `pipeline.handle`."""
+"""The steps of `pipeline.handle`; `decide` has identify, route, hold and plan inside."""
 OUTCOMES = ("answered", "escalated", "filed", "held", "set_aside", "failed")
 """How a journey ends: as `workflow.stages.Outcome` and the status of the mail say, or by an error."""
-SENDS = ("sent", "retry", "failed", "uncertain", "claimed", "held", "withdrawn")
-"""The results of one try, see `outbound.sender.DeliveryStatus`."""
+SENDS = ("sent", "retry", "failed", "uncertain", "withdrawn")
+"""The results of one try, see `outbound.sender.DeliveryStatus`; a mail that is held back was not tried."""
 MODEL_CALLS = ("score", "score_each", "compose", "generate")
 RESULTS = ("ok", "transient", "permanent", "config", "rejected")
 """How a call ended: well, or with an error by what happens next."""
@@ -81,12 +81,12 @@ def _seconds(name: str, help: str, **labels: tuple[str, ...]) -> Metric:
 
 
 JOURNEYS = _counter("support_agent_journeys_total", "Journeys of mails that ended, by outcome.", outcome=OUTCOMES)
-JOURNEY_SECONDS = _seconds("support_agent_journey_seconds", "Duration of a journey, waits before further tries included.")
+JOURNEY_SECONDS = _seconds(
+    "support_agent_journey_seconds", "Duration of a journey, waits before further tries included."
+)
 STEP_SECONDS = _seconds("support_agent_step_seconds", "Duration of one try of a step.", step=STEPS)
 STEP_FAILURES = _counter("support_agent_step_failures_total", "Tries of a step that ended with an error.", step=STEPS)
-MODEL_SECONDS = _seconds(
-    "support_agent_model_seconds", "Duration of a call of the language model.", call=MODEL_CALLS
-)
+MODEL_SECONDS = _seconds("support_agent_model_seconds", "Duration of a call of the language model.", call=MODEL_CALLS)
 MODEL_CALLS_TOTAL = _counter(
     "support_agent_model_calls_total", "Calls of the language model, by result.", call=MODEL_CALLS, result=RESULTS
 )
@@ -103,7 +103,10 @@ SENDS_TOTAL = _counter(
     result=SENDS,
 )
 CONNECTS = _counter(
-    "support_agent_connects_total", "Connections to the mail servers, by result.", server=("imap", "smtp"), result=RESULTS
+    "support_agent_connects_total",
+    "Connections to the mail servers, by result.",
+    server=("imap", "smtp"),
+    result=RESULTS,
 )
 TURNED_AT = Metric(
     "support_agent_loop_turned_timestamp_seconds", Kind.GAUGE, "When the worker's loop last turned, in Unix time."
@@ -120,13 +123,11 @@ QUEUE_OLDEST = _shared("support_agent_queue_oldest_seconds", "Age of the oldest 
 ENGINE_MAILS = _shared(
     "support_agent_engine_mails", "Journeys in the engine, queued or running.", state=("queued", "running")
 )
-OUTBOX_MAILS = _shared(
-    "support_agent_outbox_mails", "Mails of the outbox that are not sent, by status.", status=OPEN
-)
+OUTBOX_MAILS = _shared("support_agent_outbox_mails", "Mails of the outbox that are not sent, by status.", status=OPEN)
 STOPPED = _shared(
     "support_agent_stopped",
-    "1 while something is stopped: the agent is paused, or a limit of automatic mail is reached, for deciding, sending, "
-    "or mail of unknown senders.",
+    "1 while something is stopped: the agent is paused, or a limit of automatic mail is reached, for deciding, for "
+    "sending, or for mail of unknown senders.",
     what=("paused", "deciding", "sending", "unknown_senders"),
 )
 CASES_WAITING = _shared("support_agent_cases_waiting", "Cases that wait for a person's answer.")
@@ -136,12 +137,13 @@ FETCHED_AT = _shared(
     "When the mailbox was last read to its end, in Unix time; 0: never.",
 )
 RECEIVED_AT = _shared(
-    "support_agent_mail_received_timestamp_seconds", "When the newest mail was recorded, in Unix time; 0: there is none."
+    "support_agent_mail_received_timestamp_seconds",
+    "When the newest mail was recorded, in Unix time; 0: there is none.",
 )
 EXPIRES_AT = _shared(
     "support_agent_expires_timestamp_seconds",
     "When something ends, in Unix time: a server's certificate, or the refresh token; 0: not known.",
-    what=("imap_certificate", "smtp_certificate", "refresh_token"),
+    what=tuple(Expiring),
 )
 ALARM = _shared("support_agent_alarm", "1 while there is reason for this alarm, else 0.", alarm=tuple(AlarmKind))
 

@@ -35,6 +35,8 @@ class Renewal(Generic[Opened]):
         self._stamp, self._again = stamp, again
         self._seen = stamp()
         self.current = open()
+        self.problem = ""
+        """Why the files as they are now cannot be used, or ""."""
 
     @property
     def is_outdated(self) -> bool:
@@ -49,13 +51,14 @@ class Renewal(Generic[Opened]):
         stamp = self._stamp()
         if stamp == self._seen:
             return None
+        self.problem = ""
         try:
             self.current = self._again(self.current)
         except TransientError as error:  # tried again in the next round
             log.warning("company_files_not_read", code=error.code, error=str(error))
             return None
         except SupportAgentError as error:  # tried again once somebody has changed a file
-            self._seen = stamp
+            self._seen, self.problem = stamp, str(error)
             log.error("company_files_not_used", code=error.code, error=str(error))
             return None
         self._seen = stamp

@@ -53,6 +53,7 @@ from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
+from support_agent.workflow.alarms import Alarms
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.desk_commands import DeskCommands
 from support_agent.workflow.digest import WeeklyDigest
@@ -98,6 +99,7 @@ class Stages:
     notices: Notices
     reminders: Reminders
     digest: WeeklyDigest
+    alarms: Alarms
     now: Callable[[], datetime]
 
     def keep_company(self) -> None:

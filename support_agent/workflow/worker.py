@@ -25,6 +25,7 @@ from support_agent.cases.rate_limits import is_from_unknown_sender
 from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
+from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.engine.engine import Failure
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.message import Message, parse
@@ -135,6 +136,8 @@ class Worker:
     """This worker among those on the store; None: it is the only one."""
     started_anew: set[MailId] = field(default_factory=set)
     """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
+    observer: Observer = UNOBSERVED
+    """Told each time when the loop goes on."""
 
     def recover(self) -> None:
         """Resolve mails that a dead worker left in `sending`; call this before the engine is launched."""
@@ -152,6 +155,7 @@ class Worker:
         worker, stopped_why, led = self, "", None
         with Watch(self.settings.imap, self._mailbox, self.clock, self.random) as watch:
             while not stop.is_set():
+                self.observer.turned()
                 worker = worker._latest()
                 if not (lead := worker._lead()):
                     worker._follow(watch, stop)
@@ -243,6 +247,7 @@ class Worker:
         """Record the new mails and start their journeys; return how many there were."""
         cursor, mails = self._cursor(mailbox), 0
         for fetched in mailbox.fetch_after(cursor):
+            self.observer.turned()
             if self._is_left_alone(fetched):
                 # A person who moves an old mail here expects an answer; in a renumbered folder most mail is old.
                 say = log.info if fetched.is_rescan else log.warning
@@ -292,6 +297,7 @@ class Worker:
         duties += [
             lambda: self._send_due(stop),
             self.stages.notices.notify_losses,
+            self.stages.alarms.look_after,
             self.stages.outbox_sender.transport.close_idle,
         ]
         if self.sent_folder is not None:
@@ -415,6 +421,7 @@ class Worker:
             for last in due:
                 if stop.is_set():
                     return
+                self.observer.turned()
                 record = self.store.outbox.get(last.id)  # with its bytes, so only one at a time is in memory
                 if record is None:  # deleted since
                     continue
