@@ -76,6 +76,10 @@ def _until(instant: datetime, _: str) -> str:
     return f"{instant:%Y-%m-%d %H:%M} UTC"
 
 
+def _in_utc(instant: datetime, tag: str) -> str:
+    return _until(instant.astimezone(UTC), tag)
+
+
 def _lines(text: str | None) -> tuple[str, ...]:
     return clean_lines(text or "")
 
@@ -138,7 +142,7 @@ _RETRIEVAL = Shape(
 _STORY = Shape(
     parts=(
         inbound("story_who", name="who"),
-        inbound("story_at", lambda at, _: f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC", name="at", is_required=never),
+        inbound("story_at", _in_utc, name="at", is_required=never),
     ),
     groups=(
         Group(
@@ -287,12 +291,13 @@ ALARM = Shape(
         inbound("alarm_kind", name="kind"),
         inbound("alarm_what", name="what"),
         inbound("alarm_todo", name="todo", is_required=never, is_optional=True),
-        inbound("alarm_since", _until, name="since"),
-        inbound("alarm_at", _until, name="at", is_required=never),
+        inbound("alarm_since", _in_utc, name="since"),
+        inbound("alarm_at", _in_utc, name="at", is_required=never),
         inbound("alarm_again_h", _number, name="again_h", is_required=never),
     ),
     facts={
         "has_begun": lambda alarm: alarm.state == "begun",
+        "lasts": lambda alarm: alarm.state == "lasts",
         "has_ended": lambda alarm: alarm.state == "ended",
     },
 )

@@ -291,7 +291,7 @@ def sample_alarms(locale: str) -> Iterator[Alarm]:
         locale=locale,
         kind="backlog",
         state="begun",
-        what="12 mails wait to be decided, the oldest for 40 minutes",
+        what="12 mails not decided yet, the oldest since 2026-11-23 06:20 UTC",
         todo="see what the log of `support-agent run` says",
         since=_AT,
         at=_AT,

@@ -111,12 +111,15 @@ class Queue:
             return _shown(connection, found)
 
     def waiting(self, since: datetime, most: int) -> Waiting:
-        """Count the cases that wait by a packet made since an instant, up to a limit."""
-        made_at = col(OutboxRow.created_at)
-        query = _waiting(QueueFilter(), func.min(made_at).label("since")).where(made_at >= since)
-        listed = query.group_by(col(CaseRow.id)).limit(most).subquery()
+        """Count the cases that wait, by the newest packets made since an instant; no more packets than `most` count."""
+        made_at, kind = col(OutboxRow.created_at), col(OutboxRow.kind)
+        packets = select(OutboxRow.id).where(made_at >= since, kind.in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)))
+        newest = packets.order_by(made_at.desc()).limit(most).subquery()
+        query = _waiting(QueueFilter(), CaseRow.id, made_at.label("since"), first=newest)
+        listed = query.subquery()
+        counted = select(func.count(listed.c.id.distinct()), func.min(listed.c.since))
         with self.database.read() as connection:
-            number, oldest = connection.execute(select(func.count(), func.min(listed.c.since))).one()
+            number, oldest = connection.execute(counted).one()
             return Waiting(number=number, since=oldest)
 
     def facets(self) -> Facets:
@@ -144,14 +147,20 @@ def _facets(pairs: Collection[tuple[str, Any]]) -> tuple[Facet, ...]:
     return tuple(sorted(found, key=lambda one: (-one.cases, one.value)))
 
 
-def _waiting(wanted: QueueFilter, *columns: Any) -> Any:
-    """A query over the unanswered packets of cases that people have, with their mails."""
-    return (
-        select(*columns)
-        .select_from(CaseRow)
-        .join(OutboxRow, col(OutboxRow.case_id) == col(CaseRow.id))
-        .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-        .where(*_is_unanswered(), *_conditions(wanted))
+def _waiting(wanted: QueueFilter, *columns: Any, first: Any = None) -> Any:
+    """A query over the unanswered packets of cases that people have, with their mails.
+
+    Args:
+        first: Ids of packets; only those count.
+    """
+    begun = select(*columns)
+    if first is None:
+        packets = begun.select_from(CaseRow).join(OutboxRow, col(OutboxRow.case_id) == col(CaseRow.id))
+    else:
+        packets = begun.select_from(first).join(OutboxRow, col(OutboxRow.id) == first.c.id)
+        packets = packets.join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
+    return packets.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(
+        *_is_unanswered(), *_conditions(wanted)
     )
 
 

@@ -107,7 +107,7 @@ def _backlog(store: Store, settings: Settings, now: datetime) -> Iterator[Cause]
     number, since = store.watching.undecided(MOST_COUNTED)
     if since is not None and now - since > timedelta(seconds=settings.watch.backlog_after_s):
         least = "at least " if number == MOST_COUNTED else ""
-        what = f"{least}{mails(number)} wait to be decided, the oldest since {_utc(since)}"
+        what = f"{least}{mails(number)} not decided yet, the oldest since {_utc(since)}"
         todo = next((cause.todo for cause in paused(settings.agent)), LOG_TODO)
         yield Cause(kind=AlarmKind.BACKLOG, what=what, todo=todo)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ from support_agent.watch.metrics import Metric
 if TYPE_CHECKING:
     from support_agent.watch.recorder import Recorder
     from support_agent.watch.tracing import Tracing
+
+_JOURNEY: ContextVar[Seen | None] = ContextVar("journey", default=None)
+"""The journey whose steps run in this thread."""
 
 
 class WorkerObserver:
@@ -54,12 +58,15 @@ class WorkerObserver:
     def journey(self, mail_id: str) -> Iterator[Seen]:
         """Count the journey by its outcome."""
         with self._span("journey", mail_id=mail_id) as seen, self._timed(metrics.JOURNEY_SECONDS):
+            before = _JOURNEY.set(seen)
             try:
                 yield seen
             except Exception:
                 seen.outcome = "failed"
                 self._count(metrics.JOURNEYS, outcome=seen.outcome)
                 raise
+            finally:
+                _JOURNEY.reset(before)
             self._count(metrics.JOURNEYS, outcome=seen.outcome)
 
     @contextmanager
@@ -71,6 +78,8 @@ class WorkerObserver:
             except Exception:
                 self._count(metrics.STEP_FAILURES, step=name)
                 raise
+            if seen.case_id and (journey := _JOURNEY.get()) is not None:
+                journey.case_id = seen.case_id
 
     @contextmanager
     def model(self, call: str) -> Iterator[Seen]:

@@ -7,9 +7,11 @@ tests/unit/watch/test_tracing.py, against a collector.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import structlog
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -19,6 +21,10 @@ from opentelemetry.trace import Status, StatusCode
 from support_agent.core.observing import Seen
 from support_agent.watch.metrics import OUTCOMES
 
+log = structlog.get_logger(__name__)
+
+EXPORT_S = 2.0
+"""Longest time for a batch of spans, further tries included; then they are lost. A stop waits as long."""
 NAME = "support-agent"
 PREFIX = "support_agent"
 
@@ -27,6 +33,8 @@ class Tracing:
     """Sends spans in the background; `close` sends the last ones."""
 
     def __init__(self, exporter: SpanExporter, version: str) -> None:
+        library = logging.getLogger("opentelemetry")
+        library.propagate, library.handlers = False, [_LibraryLog(logging.WARNING)]
         resource = Resource({SERVICE_NAME: NAME, SERVICE_VERSION: version})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -35,7 +43,8 @@ class Tracing:
     @classmethod
     def to(cls, endpoint: str, version: str) -> Tracing:
         """Spans for a collector at this address, by OTLP over gRPC."""
-        return cls(OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://")), version)
+        is_plain = endpoint.startswith("http://")
+        return cls(OTLPSpanExporter(endpoint=endpoint, insecure=is_plain, timeout=EXPORT_S), version)
 
     @contextmanager
     def span(self, name: str, **attributes: str | int) -> Iterator[Seen]:
@@ -58,3 +67,10 @@ class Tracing:
     def close(self) -> None:
         """Send what is left, and stop."""
         self._provider.shutdown()
+
+
+class _LibraryLog(logging.Handler):
+    """Logs the library's warnings as events of our log: a collector that is away is no traceback."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log.warning("tracing_warning", text=record.getMessage().partition("\n")[0])

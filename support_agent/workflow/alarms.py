@@ -34,7 +34,7 @@ DAY = timedelta(days=1)
 OVER: Mapping[AlarmKind, str] = {
     AlarmKind.MAILBOX_UNREACHABLE: "the mailbox is read to its end again",
     AlarmKind.MAILBOX_SILENT: "new mail has come in",
-    AlarmKind.BACKLOG: "no mail has waited for that long any more",
+    AlarmKind.BACKLOG: "no mail waits for that long any more",
     AlarmKind.UNCERTAIN: "somebody has decided about each mail that may not have been sent",
     AlarmKind.MODEL: "no more mails go to people because of the language model",
     AlarmKind.CERTIFICATE: "the certificates are valid for longer",

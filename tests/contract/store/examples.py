@@ -24,6 +24,7 @@ from support_agent.store.records import (
     ToolCallStatus,
 )
 from support_agent.store.store import Store
+from support_agent.store.watch_records import AlarmKind, AlarmRecord, AlarmState, Expiring
 
 MIGRATIONS = Path(__file__).parents[3] / "migrations"
 NOON = datetime(2025, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -152,6 +153,10 @@ def queue(store: Store, number: int = 1, at: datetime = NOON) -> OutboxRecord:
     return put(store, outgoing(record(store, number), at=at))
 
 
+def alarm(number: int = 1, state: AlarmState = AlarmState.BEGUN, at: datetime = NOON) -> AlarmRecord:
+    return AlarmRecord(kind=AlarmKind.BACKLOG, number=number, state=state, since=NOON, told_at=at)
+
+
 def fill(store: Store) -> MailId:
     """Put something into every table but that of forgotten mails."""
     mail_id = record(store)
@@ -163,6 +168,8 @@ def fill(store: Store) -> MailId:
     store.versions.save_queries("v1", {"fields": {"plan": "SELECT plan"}, "series": {}})
     store.plans.save(plan(mail_id), '{"format": 1}')
     row = put(store, outgoing(mail_id, case_id=CASE))
+    assert store.outbox.queue_alarm(outgoing(mail_id, case_id=CASE), alarm()) == row
+    store.watching.note_expiry(Expiring.IMAP_CERTIFICATE, NOON)
     assert store.outbox.claim(row.id, NOON)
     store.outbox.mark_failed(row.id, "550 5.1.1 no such user")
     store.suppressions.add(row, "550 5.1.1 no such user", NOON, NOON + 60 * DAY)

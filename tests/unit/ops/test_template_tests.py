@@ -31,7 +31,7 @@ def test_every_partial_has_three_cases_in_both_languages() -> None:
     """At least three for each item kind and each whole mail, all of them in English and German."""
     assert UNREADABLE == []
     counted = Counter(placed.path.stem for placed in CASES if {"en-GB", "de-DE"} <= set(placed.case.expect))
-    for name in (*KINDS, "answer", "acknowledgement", "escalation", "digest"):
+    for name in (*KINDS, "answer", "acknowledgement", "escalation", "digest", "alarm"):
         assert counted[name] >= 3, name
 
 

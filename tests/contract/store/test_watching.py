@@ -1,0 +1,143 @@
+"""What is watched in the store, on each database: counts that end at a limit, alarms told once, what ends some day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from support_agent.cases.people import waiting_cases
+from support_agent.errors import TransientError
+from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind
+from support_agent.store.store import Store
+from support_agent.store.watch_records import AlarmKind, AlarmState, Expiring, Waiting
+from tests.contract.store.examples import CASE, DAY, MIGRATIONS, MINUTE, NOON, alarm, outgoing, put, record
+from tests.contract.store.test_queue import OTHER, THIRD
+from tests.contract.store.test_waiting import escalated
+
+ALARM = OutgoingKind.ALARM
+
+
+def test_undecided_mails_are_counted_up_to_a_limit_with_the_age_of_the_oldest(store: Store) -> None:
+    assert store.watching.undecided(10) == Waiting(0, None)
+    store.mails.end(record(store, 1), MailStatus.FILED, "S2", None, NOON)
+    for number in (2, 3, 4):
+        record(store, number, NOON + number * MINUTE)
+    assert store.watching.undecided(10) == Waiting(3, NOON + 2 * MINUTE)
+    assert store.watching.undecided(2) == Waiting(2, NOON + 2 * MINUTE)
+
+
+def test_the_outbox_is_counted_by_status_up_to_a_limit(store: Store) -> None:
+    for number in (1, 2, 3):
+        put(store, outgoing(record(store, number)))
+    counted = store.watching.outbox((OutboxStatus.READY, OutboxStatus.FAILED), 2)
+    assert counted == {OutboxStatus.READY: 2, OutboxStatus.FAILED: 0}
+
+
+def test_the_cases_that_wait_are_those_that_people_are_reminded_of(store: Store) -> None:
+    """Rule: the metrics have no definition of their own."""
+    for number, case_id in enumerate((CASE, OTHER, THIRD), start=1):
+        escalated(store, number, case_id)
+    put(store, outgoing(record(store, 7), OutgoingKind.PERSON_REPLY, OTHER, NOON + 5 * MINUTE))
+    for since in (NOON, NOON + 2 * MINUTE, NOON + DAY):
+        people = waiting_cases(store, since)
+        oldest = people[0].since if people else None
+        assert store.queue.waiting(since, 10) == Waiting(len(people), oldest)
+    assert store.queue.waiting(NOON, 1).number == 1
+
+
+def test_mail_of_a_folder_within_a_time(store: Store) -> None:
+    record(store, 1)
+    assert store.watching.has_come("INBOX", NOON, NOON + MINUTE)
+    assert not store.watching.has_come("INBOX", NOON + MINUTE, NOON + DAY)
+    assert not store.watching.has_come("INBOX", NOON - DAY, NOON)
+    assert not store.watching.has_come("Archive", NOON, NOON + MINUTE)
+    newest = record(store, 2, NOON + DAY)
+    record(store, 3, NOON + MINUTE)
+    assert store.watching.newest_mail() == (newest, NOON + DAY)
+
+
+def test_of_two_workers_one_tells_the_desk(store: Store) -> None:
+    """Rule: the number of the alarm decides, in the transaction that queues the mail."""
+    carrier = record(store, 1)
+    first = store.outbox.queue_alarm(outgoing(carrier, ALARM), alarm())
+    assert first is not None
+    other = outgoing(carrier, ALARM, number=2, body=b"Subject: the same alarm, seen elsewhere\r\n\r\n")
+    assert store.outbox.queue_alarm(other, alarm()) is None
+    assert store.outbox.find(kind=ALARM) == (first,)
+    assert store.watching.alarm(AlarmKind.BACKLOG) == alarm()
+    assert store.watching.alarm(AlarmKind.MODEL) is None
+
+
+def test_an_alarm_whose_mail_cannot_be_queued_was_not_told(store: Store) -> None:
+    """Failure: another alarm has taken the mail's number, and the desk hears of only one of the two."""
+    carrier = record(store, 1)
+    put(store, outgoing(carrier, ALARM))
+    other = outgoing(carrier, ALARM, body=b"Subject: another alarm\r\n\r\n")
+    with pytest.raises(TransientError, match="another notice took the number"):
+        store.outbox.queue_alarm(other, alarm())
+    assert store.watching.alarm(AlarmKind.BACKLOG) is None
+
+
+def test_alarms_are_counted_since_an_instant(store: Store) -> None:
+    for number in (1, 2, 3):
+        mail = outgoing(record(store, number), ALARM)
+        store.outbox.queue_alarm(mail, alarm(number, AlarmState.LASTS, NOON + number * MINUTE))
+    assert store.watching.told_since(NOON + 2 * MINUTE) == 2
+    last = store.watching.alarm(AlarmKind.BACKLOG)
+    assert last is not None
+    assert last.number == 3
+
+
+def test_the_newest_end_of_a_certificate_counts(store: Store) -> None:
+    store.watching.note_expiry(Expiring.IMAP_CERTIFICATE, NOON)
+    store.watching.note_expiry(Expiring.REFRESH_TOKEN, NOON)
+    store.watching.note_expiry(Expiring.IMAP_CERTIFICATE, NOON + DAY)
+    store.watching.note_expiry(Expiring.REFRESH_TOKEN, None)
+    store.watching.note_expiry(Expiring.SMTP_CERTIFICATE, None)
+    assert store.watching.expiries() == {Expiring.IMAP_CERTIFICATE: NOON + DAY}
+
+
+@contextmanager
+def plans_of(store: Store) -> Iterator[list[str]]:
+    """How SQLite runs the queries inside the block."""
+    found: list[str] = []
+
+    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_: object) -> None:
+        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
+            explained = connection.connection.cursor()
+            explained.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            found.extend(str(row[-1]) for row in explained.fetchall())
+
+    with store.database.read() as session:
+        engine = session.get_bind().engine
+    event.listen(engine, "before_cursor_execute", explain)
+    yield found
+    event.remove(engine, "before_cursor_execute", explain)
+
+
+def test_no_query_of_a_scrape_reads_a_whole_table(empty_store: Path) -> None:
+    """Rule: a scrape costs the same with a million stored mails: each table is searched by an index."""
+    with Store.open(f"sqlite:///{empty_store}", MIGRATIONS) as store:
+        plans = plans_of_a_scrape(store)
+    assert len(plans) > 10
+    whole = [plan for plan in plans if plan.startswith("SCAN") and "USING" not in plan]
+    assert [plan for plan in whole if any(name in plan for name in ("mails", "outbox", "cases", "rendered"))] == []
+
+
+def plans_of_a_scrape(store: Store) -> list[str]:
+    with plans_of(store) as plans:
+        store.watching.undecided(10)
+        store.watching.outbox(tuple(OutboxStatus), 10)
+        store.watching.newest_mail()
+        store.watching.has_come("INBOX", NOON, NOON + DAY)
+        store.queue.waiting(NOON, 10)
+        store.watching.alarm(AlarmKind.BACKLOG)
+        store.traffic.ended_for("model", NOON)
+        store.deliveries.unconfirmed((OutboxStatus.UNCERTAIN,), 10)
+        store.cursors.fetched_at("INBOX")
+    return plans
