@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from support_agent.ops.backtest.sources import PastMails
     from support_agent.ops.doctor import Probes, SeenMailbox
     from support_agent.ops.dry_run import DryRun
+    from support_agent.ops.probe import Probe
     from support_agent.planner.combiner import Calibration
     from support_agent.store.desk_records import ModeChange
     from support_agent.watch.health import WatchedWorker
@@ -382,6 +383,28 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
 
     with open_store(settings) as store:
         yield store, stages
+
+
+@contextmanager
+def open_probe(settings: Settings) -> Iterator[Probe]:
+    """What sends a canary mail and waits for its answer, beside a running worker.
+
+    Raises:
+        ConfigError: `[probe]` cannot be used, or there is no store yet.
+    """
+    from support_agent.ops.probe import Probe, canary_imap, canary_smtp, require_probe_settings
+    from support_agent.ops.store_health import current_store
+
+    require_probe_settings(settings)
+    imap, transport = canary_imap(settings), SmtpTransport(canary_smtp(settings))
+
+    def open_mailbox() -> Mailbox:
+        return Mailbox(imap, read_only=True)
+
+    with current_store(settings) as store, closing(transport):
+        if store is None:
+            raise ConfigError("there is no store of this version yet: start `support-agent run` first")
+        yield Probe(settings, transport, open_mailbox, store, utc_now, time.monotonic, time.sleep)
 
 
 def open_dry_run(settings: Settings) -> DryRun:

@@ -35,6 +35,7 @@ from support_agent.ops.check_desk import check_named
 from support_agent.ops.config_file import ConfigFile
 from support_agent.ops.template_checks import check_templates
 from support_agent.ops.template_samples import around
+from support_agent.store.watch_records import AlarmKind
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "support_agent"
@@ -191,6 +192,22 @@ def test_the_settings_for_gmail_and_microsoft_365_are_ones(tmp_path: Path) -> No
     path.write_text(other, "utf-8")
     smtp = load(path).smtp
     assert (load(path).agent.believes_results_without_id, smtp.port, smtp.security) == (True, 587, Security.STARTTLS)
+
+
+def test_the_settings_of_the_page_about_watching_are_ones(tmp_path: Path) -> None:
+    """The snippets are a configuration; the port and the collector of the first are off without it."""
+    path = tmp_path / "support-agent.toml"
+    path.write_text("\n".join(blocks("toml", "docs/watching.md")), "utf-8")
+    (tmp_path / "canary.password").write_text("secret\n")
+    settings = load(path)
+    assert (settings.watch.port, settings.probe.document) == (9464, 1)
+    assert settings.probe.password.get_secret_value() == "secret"
+
+
+def test_every_alarm_is_on_the_page_about_watching() -> None:
+    """In the table of causes."""
+    named = re.findall(r"^\| `([a-z_]+)` \|", PAGES["docs/watching.md"].partition("## Alarms")[2], re.MULTILINE)
+    assert set(named) == set(AlarmKind)
 
 
 def test_the_workspace_of_step_one_passes_check(made: Path) -> None:

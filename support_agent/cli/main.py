@@ -31,6 +31,7 @@ from support_agent.cli.options import print_data as _print
 from support_agent.cli.options import settings_of as _settings
 from support_agent.cli.outbox import outbox_app
 from support_agent.cli.policies import policies_app
+from support_agent.cli.probe import probe
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError, SupportAgentError
@@ -52,6 +53,7 @@ app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)
 app.command()(calibrate)
 app.command()(desk)
+app.command()(probe)
 app.command()(backtest)
 app.command("what-if")(what_if)
 app.command()(coverage)

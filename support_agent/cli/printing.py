@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.autonomy_report import ItemAutonomy
     from support_agent.ops.conformance import RowResult
     from support_agent.ops.inspection import Inspection
+    from support_agent.ops.probe import Probed
     from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.outbound.delivery_status import Entry
 
@@ -61,6 +62,15 @@ def diagnoses(found: Sequence[Diagnosis]) -> str:
         rows.append((entry.subject, entry.severity.value, entry.what))
         if entry.todo:
             rows.append(("", "", f"to do: {entry.todo}"))
+    return as_table(rows)
+
+
+def probed(found: Probed) -> str:
+    """A row for each hop of a canary, then what became of it."""
+    rows = [(hop.name, f"{hop.seconds:.2f} s", f"{hop.at:%Y-%m-%d %H:%M:%S} UTC") for hop in found.hops]
+    by = f" by document {found.document}" if found.document is not None else ""
+    what = f"{found.outcome or 'nothing came of it'}{by}"
+    rows.append(("in all", f"{found.seconds:.2f} s", what if found.is_ok else f"{what}: {found.why}"))
     return as_table(rows)
 
 

@@ -147,7 +147,7 @@ def _absolute(value: object, folder: Path) -> object:
 def _with_passwords(settings: Settings) -> Settings:
     """Read passwords and the page's client secret from their files; what is given directly wins."""
     changed: dict[str, Frozen] = {}
-    for section, server in (("imap", settings.imap), ("smtp", settings.smtp)):
+    for section, server in (("imap", settings.imap), ("smtp", settings.smtp), ("probe", settings.probe)):
         if server.password_file is not None and not server.password.get_secret_value():
             origin = f"{section}.password_file ({server.password_file})"
             password = SecretStr(_secret_in(server.password_file, section, "password_file", origin))

@@ -13,8 +13,6 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Protocol
 
-from support_agent.errors import ConfigError, PermanentError, SupportAgentError, ToolCallRejected, TransientError
-
 
 @dataclass
 class Seen:
@@ -88,18 +86,3 @@ class Unobserved:
 
 
 UNOBSERVED = Unobserved()
-
-
-def result_of(error: BaseException | None) -> str:
-    """How something ended, by what happens next: "ok", "transient", "permanent", "config" or "rejected"."""
-    match error:
-        case None:
-            return "ok"
-        case TransientError():
-            return "transient"
-        case ConfigError():
-            return "config"
-        case ToolCallRejected():
-            return "rejected"
-        case PermanentError() | SupportAgentError() | _:
-            return "permanent"

@@ -11,7 +11,8 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from support_agent.core.observing import Seen, result_of
+from support_agent.core.observing import Seen
+from support_agent.errors import ConfigError, ToolCallRejected, TransientError
 from support_agent.watch import metrics
 from support_agent.watch.metrics import Metric
 
@@ -130,3 +131,18 @@ class WorkerObserver:
         if self._tracing is None:
             return nullcontext(Seen())
         return self._tracing.span(name, brand=self._brand, **attributes)
+
+
+def result_of(error: BaseException | None) -> str:
+    """How something ended, by what happens next: "ok", "transient", "permanent", "config" or "rejected"."""
+    match error:
+        case None:
+            return "ok"
+        case TransientError():
+            return "transient"
+        case ConfigError():
+            return "config"
+        case ToolCallRejected():
+            return "rejected"
+        case _:
+            return "permanent"

@@ -1,7 +1,7 @@
 """A private Postfix for tests: submission with TLS and login, delivery into the mailboxes of the private
 Dovecot.
 
-It accepts mail for any address under `example.net`, `example.org`, `example.com` and `harborfile.example`,
+It accepts mail for any address under `DOMAINS`, with or without a tag (user+tag@),
 except `refused@example.net` (550) and `later@example.net` (450), and relays nothing. Postfix starts as root
 only; without it its tests are skipped, and fail where `CI` is set.
 """
@@ -19,11 +19,14 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.config.mail_servers import Security, SmtpSettings
+from support_agent.demo import AUTHSERV_ID
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import PASSWORD, STOP_S, Dovecot, free_port, wait_for_port
 from tests.servers.postgres import skip_or_fail
 
-DOMAINS = "example.net example.org example.com harborfile.example"
+DOMAINS = "example.net example.org example.com harborfile.example canary.example"
+PROVEN = "canary.example"
+"""Mail from this domain is proven by the server, as a border server does it (RFC 8601)."""
 REFUSED = "refused@example.net"
 LATER = "later@example.net"
 MAX_MESSAGE_BYTES = 1_000_000
@@ -51,7 +54,7 @@ local unix - n n - - local
 anvil unix - - n - 1 anvil
 scache unix - - n - 1 scache
 postlog unix-dgram n - n - 1 postlogd
-lda unix - n n - - pipe flags=DORhu user=mail argv={lda} -c {dovecot} -f ${{sender}} -d ${{recipient}}
+lda unix - n n - - pipe flags=DORhu user=mail argv={lda} -c {dovecot} -f ${{sender}} -d ${{user}}@${{domain}}
 """
 
 
@@ -102,6 +105,7 @@ virtual_mailbox_domains = {DOMAINS}
 virtual_mailbox_maps = static:all
 virtual_transport = lda
 lda_destination_recipient_limit = 1
+recipient_delimiter = +
 smtputf8_enable = no
 smtpd_tls_cert_file = {certificates.certificate}
 smtpd_tls_key_file = {certificates.key}
@@ -112,6 +116,9 @@ smtpd_sasl_type = dovecot
 smtpd_sasl_path = {dovecot.auth_socket}
 smtpd_delay_reject = no
 smtpd_relay_restrictions = permit_sasl_authenticated, reject
+smtpd_sender_restrictions =
+  check_sender_access inline:{{ {{{PROVEN} = PREPEND Authentication-Results:
+  {AUTHSERV_ID}; dmarc=pass header.from={PROVEN}}} }}
 smtpd_recipient_restrictions =
   check_recipient_access inline:{{ {{{REFUSED} = 550 5.1.1 no such user}} {{{LATER} = 450 4.2.1 try later}} }}
 """

@@ -9,13 +9,13 @@ import re
 import pytest
 
 from support_agent import pipeline
-from support_agent.core.observing import result_of
 from support_agent.errors import ConfigError, GateRefused, PermanentError, ToolCallRejected, TransientError
 from support_agent.models import observed
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.store.records import MailStatus
 from support_agent.watch import metrics
 from support_agent.watch.metrics import METRICS, Kind
+from support_agent.watch.observer import result_of
 from support_agent.watch.recorder import Recorder, Sample
 from support_agent.workflow.stages import Outcome
 from tests.fakes_watch import series_in, value
