@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.config.mail_servers import OAuthSettings
+from support_agent.core.observing import Unobserved
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.oauth import TokenSource, write_secret, xoauth2
 from tests.servers.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint, token_endpoint
@@ -98,6 +99,33 @@ def test_refresh_token_that_is_replaced_is_stored_for_our_eyes_only(endpoint: To
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert sorted(path.name for path in secrets.iterdir()) == ["client", "refresh"]
     assert TokenSource(settings(endpoint, secrets)).token(NOON) == "access-2"
+
+
+class Told(Unobserved):
+    """Keeps when the refresh token ends."""
+
+    def __init__(self) -> None:
+        self.ends: list[datetime | None] = []
+
+    def expires(self, what: str, ends_at: datetime | None) -> None:
+        assert what == "refresh_token"
+        self.ends.append(ends_at)
+
+
+def test_the_end_of_the_refresh_token_is_told_where_the_endpoint_says_it(
+    endpoint: TokenEndpoint, secrets: Path
+) -> None:
+    """Rule: that of an access token is no news, as it is renewed; a refused refresh token has ended."""
+    answer = b'{"access_token": "a", "expires_in": 3600, "refresh_token_expires_in": 86400}'
+    endpoint.answers = [(200, answer), (503, b""), (400, b'{"error": "invalid_grant"}')]
+    told = Told()
+    source = TokenSource(settings(endpoint, secrets), told)
+    source.token(NOON)
+    for refused in (TransientError, ConfigError):
+        with pytest.raises(refused):
+            source.token(NOON + HOUR)
+    source.token(NOON + 2 * HOUR)
+    assert told.ends == [NOON + 24 * HOUR, NOON + HOUR, None]
 
 
 def test_link_to_a_secret_stays_a_link(tmp_path: Path) -> None:
