@@ -82,7 +82,7 @@ class Watched:
         """Take a mail to its end, as the engine does."""
         mail_id = self.office.receive(raw)
         with self.observer.journey(mail_id) as seen:
-            steps = Steps(lambda _name, work: work(), EngineSettings(), lambda _s: None, self.observer)
+            steps = Steps(lambda _name, work: work(), EngineSettings(), lambda _s: None, observer=self.observer)
             seen.outcome = handle(mail_id, steps, self.stages)
         return mail_id
 

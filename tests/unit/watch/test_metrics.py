@@ -39,7 +39,7 @@ def test_the_values_of_labels_are_the_words_of_the_program() -> None:
         for node in ast.walk(ast.parse(inspect.getsource(pipeline)))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("step", "unrecorded")
+        and node.func.attr in ("step", "run")
         and isinstance(node.args[0], ast.Constant)
     }
     assert set(metrics.STEPS) == called

@@ -53,7 +53,7 @@ def test_journeys_steps_and_sends_are_counted(office: Office) -> None:
     for outcome, number in (("answered", 1), ("escalated", 2), ("filed", 1), ("failed", 0)):
         assert value(found, "support_agent_journeys_total", outcome=outcome) == number
     assert value(found, "support_agent_step_seconds_count", step="screen") == 4
-    assert value(found, "support_agent_step_seconds_count", step="plan") == 2
+    assert value(found, "support_agent_step_seconds_count", step="plan") == 3
     assert value(found, "support_agent_sends_total", kind="answer", result="sent") == 1
     assert value(found, "support_agent_sends_total", kind="packet", result="sent") == 1
     assert value(found, "support_agent_sends_total", kind="packet", result="retry") == 1
@@ -97,31 +97,23 @@ def test_a_journey_is_a_span_with_a_span_for_each_step(office: Office) -> None:
     """Ids, outcome and tries; of the case as soon as it is known."""
     watched = Watched(office)
     mail_id = watched.handle(write(REFUND))
-    *steps, journey = watched.spans
-    assert journey.name == "journey"
-    assert journey.context is not None
-    assert [step.name for step in steps] == [
-        "parse",
-        "screen",
-        "identify",
-        "place",
-        "hold",
-        "plan",
-        "answer",
-        "send",
-        "end",
-    ]
-    assert {step.parent.span_id for step in steps if step.parent} == {journey.context.span_id}
+    spans = {span.name: span for span in watched.spans}
+    journey, deciding = spans.pop("journey"), ("identify", "route", "hold", "plan")
+    assert set(spans) == {"parse", "screen", "decide", *deciding, "answer", "send", "end"}
+    for name, step in spans.items():
+        above = spans["decide"] if name in deciding else journey
+        assert above.context is not None
+        assert step.parent is not None
+        assert step.parent.span_id == above.context.span_id
     assert journey.attributes == {
         "support_agent.mail_id": mail_id,
         "support_agent.brand": "",
         "support_agent.outcome": "answered",
         "support_agent.case_id": one(office, mail_id).case_id,
     }
-    assert {step.attributes["support_agent.attempt"] for step in steps if step.attributes} == {1}
-    place = steps[3].attributes
-    assert place is not None
-    assert place["support_agent.case_id"] == one(office, mail_id).case_id
+    assert {step.attributes["support_agent.attempt"] for step in spans.values() if step.attributes} == {1}
+    assert spans["route"].attributes is not None
+    assert spans["route"].attributes["support_agent.case_id"] == one(office, mail_id).case_id
 
 
 def hostile() -> list[bytes]:

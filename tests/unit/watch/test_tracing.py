@@ -41,7 +41,7 @@ def collector() -> Iterator[tuple[Collector, str]]:
 def failing_journey(observer: WorkerObserver) -> None:
     """One of a mail whose words are in its error."""
     with observer.journey("m1"):
-        with observer.step("place", 1) as seen:
+        with observer.step("route", 1) as seen:
             seen.case_id = "c1"
         with observer.step("plan", 2) as seen:
             seen.outcome = "anna wrote: hello"
@@ -60,8 +60,8 @@ def test_a_collector_gets_the_journey_and_its_steps(collector: tuple[Collector, 
     assert {one.key: one.value.string_value for one in resource.resource.attributes}["service.name"] == "support-agent"
     (scope,) = resource.scope_spans
     spans = {span.name: span for span in scope.spans}
-    assert set(spans) == {"journey", "place", "plan"}
-    assert spans["plan"].parent_span_id == spans["place"].parent_span_id == spans["journey"].span_id
+    assert set(spans) == {"journey", "route", "plan"}
+    assert spans["plan"].parent_span_id == spans["route"].parent_span_id == spans["journey"].span_id
     attributes = {one.key: one.value.string_value for one in spans["journey"].attributes}
     assert attributes == {
         "support_agent.brand": "shop",
