@@ -12,6 +12,8 @@ import pytest
 from tests.servers.postgres import skip_or_fail
 
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+DAYS = "60"
+"""They must not end soon: the desk would get an alarm."""
 
 
 class Certificates(NamedTuple):
@@ -31,7 +33,7 @@ def _openssl(*arguments: str | Path) -> None:
 
 def _make_authority(folder: Path, name: str) -> tuple[Path, Path]:
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    _openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj", f"/CN={name}", "-keyout", key, "-out", certificate)
+    _openssl("req", "-x509", *NEW_KEY, "-days", DAYS, "-subj", f"/CN={name}", "-keyout", key, "-out", certificate)
     return certificate, key
 
 
@@ -47,6 +49,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     names = folder / "names"
     names.write_text("subjectAltName=DNS:localhost\n")
     _openssl("req", *NEW_KEY, "-subj", "/CN=localhost", "-keyout", key, "-out", request)
-    signer = ("-CA", authority, "-CAkey", authority_key, "-set_serial", "2", "-days", "2")
+    signer = ("-CA", authority, "-CAkey", authority_key, "-set_serial", "2", "-days", DAYS)
     _openssl("x509", "-req", "-in", request, *signer, "-extfile", names, "-out", certificate)
     return Certificates(authority=authority, certificate=certificate, key=key, stranger=stranger)
