@@ -1,7 +1,7 @@
 """What is watched in the store: what waits and since when, alarms that the desk was told of, what ends some day.
 
 Invariant: a count is over an index and ends at the caller's limit, so that it costs the same whatever is stored.
-Checked by tests/contract/store/test_watching.py, which reads the query plans.
+Checked by tests/contract/store/test_watching.py, and its query plans by tests/unit/watch/test_observed_journeys.py.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Watching:
         }
         with self.database.read() as connection:
             return {
-                status: connection.scalar(select(func.count()).select_from(rows)) or 0 for status, rows in listed.items()
+                status: connection.scalar(select(func.count()).select_from(rows)) or 0
+                for status, rows in listed.items()
             }
 
     def newest_mail(self) -> tuple[MailId, datetime] | None:

@@ -1,6 +1,6 @@
 """What the store says of the agent now, as samples for `/metrics`: cheap queries, each bounded.
 
-Checked by tests/unit/watch/test_gauges.py; the cost by tests/contract/store/test_watching.py.
+Checked by tests/unit/watch/test_observed_journeys.py, which also reads the query plans.
 """
 
 from __future__ import annotations

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-
 import pytest
-from sqlalchemy import event
 
 from support_agent.cases.people import waiting_cases
 from support_agent.errors import TransientError
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind, AlarmState, Expiring, Waiting
-from tests.contract.store.examples import CASE, DAY, MIGRATIONS, MINUTE, NOON, alarm, outgoing, put, record
+from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, alarm, outgoing, put, record
 from tests.contract.store.test_queue import OTHER, THIRD
 from tests.contract.store.test_waiting import escalated
 
@@ -100,44 +94,3 @@ def test_the_newest_end_of_a_certificate_counts(store: Store) -> None:
     store.watching.note_expiry(Expiring.REFRESH_TOKEN, None)
     store.watching.note_expiry(Expiring.SMTP_CERTIFICATE, None)
     assert store.watching.expiries() == {Expiring.IMAP_CERTIFICATE: NOON + DAY}
-
-
-@contextmanager
-def plans_of(store: Store) -> Iterator[list[str]]:
-    """How SQLite runs the queries inside the block."""
-    found: list[str] = []
-
-    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_: object) -> None:
-        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
-            explained = connection.connection.cursor()
-            explained.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
-            found.extend(str(row[-1]) for row in explained.fetchall())
-
-    with store.database.read() as session:
-        engine = session.get_bind().engine
-    event.listen(engine, "before_cursor_execute", explain)
-    yield found
-    event.remove(engine, "before_cursor_execute", explain)
-
-
-def test_no_query_of_a_scrape_reads_a_whole_table(empty_store: Path) -> None:
-    """Rule: a scrape costs the same with a million stored mails: each table is searched by an index."""
-    with Store.open(f"sqlite:///{empty_store}", MIGRATIONS) as store:
-        plans = plans_of_a_scrape(store)
-    assert len(plans) > 10
-    whole = [plan for plan in plans if plan.startswith("SCAN") and "USING" not in plan]
-    assert [plan for plan in whole if any(name in plan for name in ("mails", "outbox", "cases", "rendered"))] == []
-
-
-def plans_of_a_scrape(store: Store) -> list[str]:
-    with plans_of(store) as plans:
-        store.watching.undecided(10)
-        store.watching.outbox(tuple(OutboxStatus), 10)
-        store.watching.newest_mail()
-        store.watching.has_come("INBOX", NOON, NOON + DAY)
-        store.queue.waiting(NOON, 10)
-        store.watching.alarm(AlarmKind.BACKLOG)
-        store.traffic.ended_for("model", NOON)
-        store.deliveries.unconfirmed((OutboxStatus.UNCERTAIN,), 10)
-        store.cursors.fetched_at("INBOX")
-    return plans

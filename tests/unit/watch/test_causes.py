@@ -106,13 +106,13 @@ def test_a_limit_is_no_backlog(office: Office) -> None:
 def test_an_uncertain_mail_that_nobody_decides_about(office: Office) -> None:
     mail_id, _ = office.handle(write(REFUND))
     row = office.sent(mail_id)[OutgoingKind.ANSWER]
-    with office.store.database.write() as session:
-        session.connection().exec_driver_sql("UPDATE outbox SET status = 'uncertain'")
+    with office.store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE outbox SET status = 'uncertain'")
     later = row.created_at + timedelta(hours=office.settings.watch.uncertain_after_h)
     assert found(office, later - HOUR) == {}
     assert found(office, later)[AlarmKind.UNCERTAIN].what.startswith("1 mail may or may not have been sent")
-    with office.store.database.write() as session:
-        session.connection().exec_driver_sql(f"UPDATE outbox SET status = '{OutboxStatus.SENT}'")
+    with office.store.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE outbox SET status = '{OutboxStatus.SENT}'")
     assert found(office, later) == {}
 
 

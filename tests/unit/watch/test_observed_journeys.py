@@ -10,8 +10,10 @@ from support_agent.errors import TransientError
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId
 from support_agent.transport.outbox import Delivery
+from support_agent.watch.gauges import of_store
 from support_agent.watch.metrics import BRAND, METRICS, OTHER
-from tests.fakes_journey import ANNA, Office, write
+from tests.benchmarks.history import scans
+from tests.fakes_journey import ANNA, NOON, Office, write
 from tests.fakes_watch import Series, Watched, value
 from tests.fakes_worker import fails_once
 from tests.unit.seen import HUMAN, OFF_TOPIC, REFUND, one
@@ -75,6 +77,13 @@ def test_the_store_is_read_at_each_scrape(office: Office) -> None:
     assert value(found, "support_agent_ready", part="mailbox") == 0
     office.store.database.downgrade("0015")
     assert value(watched.series, "support_agent_ready", part="database") == 0
+
+
+def test_no_query_of_a_scrape_reads_a_whole_table(office: Office, tmp_path: Path) -> None:
+    """Rule: a scrape costs the same with a million stored mails: each table is searched by an index."""
+    scraped = {"scrape": lambda: len(list(of_store(office.store, office.settings, NOON)))}
+    assert scraped["scrape"]() > 20
+    assert scans(scraped, tmp_path / "store.sqlite3") == {}
 
 
 def test_a_failed_try_and_a_failed_journey_are_counted(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,8 +172,8 @@ def test_there_are_not_more_than_a_day_may_have(stuck: Office, clock: At) -> Non
 def test_nothing_is_mailed_where_it_is_off_or_no_mail_ever_came(stuck: Office, office: Office) -> None:
     assert look(with_watch(stuck, alarm_every_h=0)) == 0
     office.store.watching.note_expiry(Expiring.SMTP_CERTIFICATE, NOON)
-    with office.store.database.write() as session:
-        session.connection().exec_driver_sql("DELETE FROM mails")
+    with office.store.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM mails")
     assert (look(office), alarms(office)) == (0, [])
 
 
