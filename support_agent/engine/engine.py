@@ -62,6 +62,13 @@ class Failure(NamedTuple):
     error: SupportAgentError
 
 
+class InHand(NamedTuple):
+    """How many mails wait for their journey, and how many journeys run."""
+
+    queued: int
+    running: int
+
+
 class Engine:
     """Queues of mails in a database, handled by threads. One per process: DBOS is a singleton.
 
@@ -265,6 +272,19 @@ class Engine:
             count += len(batch)
         return count
 
+    @mapped_errors()
+    def in_hand(self, most: int, brand: str = "") -> InHand:
+        """Count a brand's mails that are queued, and those that run, each up to a limit."""
+        if Engine._live is not self:
+            return InHand(0, 0)
+        queue = queue_of(brand)
+        return InHand(
+            *(
+                len(DBOS.list_workflows(status=one, queue_name=queue, limit=most, load_input=False, load_output=False))
+                for one in ACTIVE
+            )
+        )
+
     def stop(self, timeout_s: float) -> None:
         """Start no further mail, let running ones finish, and close the database.
 
@@ -443,6 +463,9 @@ class BrandJourneys(NamedTuple):
 
     def forget(self, mail_ids: Sequence[str]) -> None:
         self.engine.forget(mail_ids, self.brand)
+
+    def in_hand(self, most: int) -> InHand:
+        return self.engine.in_hand(most, self.brand)
 
     def delete_finished(self, before: datetime) -> int:
         """Deletes the records of all brands; only the engine's own configuration says how long they are kept."""

@@ -350,6 +350,28 @@ def test_several_threads_may_ask_at_once(fake_openai: FakeOpenAI, model: OpenAIM
             waiting.result()
 
 
+def test_questions_of_several_mails_are_at_the_server_at_once(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
+    """Nothing here puts them in a row, so that a server can evaluate them in one batch."""
+    threads = 8
+    fake_openai.meeting = threading.Barrier(threads)
+    fake_openai.answer(GOOD)
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda _: model.score(PROMPT, OPTIONS), range(threads)))
+    assert [picked(scores) for scores in found] == ["Data export"] * threads
+
+
+def test_no_more_requests_are_at_the_server_than_it_may_get(fake_openai: FakeOpenAI) -> None:
+    """Those beyond wait for a connection, and all are answered."""
+    model = OpenAIModel(fake_openai.base_url, "m", KEY, timeout_s=20.0, max_retries=0, max_requests=2)
+    fake_openai.answer(GOOD)
+    fake_openai.meeting = threading.Barrier(2)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: model.score(PROMPT, OPTIONS), range(8)))
+    model.close()
+    assert [picked(scores) for scores in found] == ["Data export"] * 8
+    assert fake_openai.most_at_once == 2
+
+
 def test_a_closed_model_leaves_no_thread_behind(fake_openai: FakeOpenAI) -> None:
     """Closing twice is fine."""
     before = threading.active_count()
