@@ -261,17 +261,23 @@ class Index:
     """The option texts in one collection."""
 
     def __init__(
-        self, client: ClientAPI, embedder: TextEmbedder, *, name: str = COLLECTION, keep_s: float = 0.0
+        self,
+        client: ClientAPI,
+        embedder: TextEmbedder,
+        *,
+        name: str = COLLECTION,
+        keep_s: float = 0.0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Open the collection, or make it.
 
         Args:
-            keep_s: As of `Collection`.
+            keep_s, clock: As of `Collection`.
         Raises:
             TransientError: the vector store does not answer.
         """
         self._embedder = embedder
-        self._collection = Collection(client, name, keep_s=keep_s)
+        self._collection = Collection(client, name, keep_s=keep_s, clock=clock)
         self._version = ""
         self._wanted: AbstractSet[str] | None = None
         """The ids of the last update; None: there was none, and whatever is stored counts."""

@@ -1,8 +1,8 @@
 """The embedded language model, through llama.cpp: scores closed options, and writes the fact room's drafts.
 
-It implements `language_model.Model` and `writer.Writer` on the same weights, with contexts of their own, so that writing
-does not change scores, and both can run at once. `open_writing`, or the first text, opens the writing context. With
-several instances as many choices are made at once, each on its share of the cores.
+It implements `language_model.Model` and `writer.Writer` on the same weights, each with contexts of its own, so that
+writing does not change scores, and both can run at once. `open_writing`, or the first text, opens the writing context.
+With several instances as many choices are made at once, each on its share of the cores.
 
 Scores: the model decides only at the branch points of the tree of continuations; other tokens are forced. The whole
 tree is *one* batch in which every node belongs to the sequences of the options below it; the unchanged start of the

@@ -38,7 +38,7 @@ from instructor.core.exceptions import (
 from openai.types.chat import ChatCompletion
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, create_model
 
-from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.models.completion import Reply, TokenCount
 from support_agent.models.language_model import ComposedCall, Prompt, Scores, Usage, check_options
 from support_agent.models.server import NoAnswer, Rest, check_server, error_of_connection, error_of_status, http_client

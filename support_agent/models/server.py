@@ -73,10 +73,8 @@ class Rest:
             TransientError: the server rests (code `model`), or what the block raised.
         """
         if self._late >= self._after and self._clock() < self._until:
-            raise TransientError(
-                f"the model's server did not answer {self._after} times in a row and is not asked for {self._rest_s:g} s",
-                code="model",
-            )
+            what = f"the model's server did not answer {self._after} times in a row"
+            raise TransientError(f"{what}, and is not asked for {self._rest_s:g} s", code="model")
         try:
             yield
         except NoAnswer:
