@@ -130,14 +130,36 @@ class OpenAIModel:
             ToolCallRejected: no usable call after the retries.
             ConfigError: wrong key, model name or URL.
         """
+        return self.score_each([prompt], options)[0]
+
+    def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
+        """As `score` for each prompt; all are at the server at the same time, and share the seconds.
+
+        Raises:
+            PermanentError, TransientError, ToolCallRejected, ConfigError: as for `score`, the first one of any prompt.
+        """
         check_options(options)
-        exchange = _Exchange(self)
-        answer: Any = self._ask_server(lambda: self._ask(exchange, prompt, _choice_model(tuple(options))))
-        picked = options.index(answer.choice)
-        return Scores(
-            log_probabilities=option_log_probabilities(options, picked, exchange.tokens),
-            picked=picked,
-            usage=exchange.usage,
+        exchanges, form = [_Exchange(self) for _ in prompts], _choice_model(tuple(options))
+
+        async def ask() -> list[Any]:
+            asked = [
+                asyncio.ensure_future(self._ask(exchange, prompt, form))
+                for exchange, prompt in zip(exchanges, prompts, strict=True)
+            ]
+            try:
+                return list(await asyncio.gather(*asked))
+            finally:
+                for one in asked:
+                    one.cancel()
+
+        picks = [options.index(answer.choice) for answer in self._ask_server(ask)]
+        return tuple(
+            Scores(
+                log_probabilities=option_log_probabilities(options, picked, exchange.tokens),
+                picked=picked,
+                usage=exchange.usage,
+            )
+            for picked, exchange in zip(picks, exchanges, strict=True)
         )
 
     def compose(self, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:

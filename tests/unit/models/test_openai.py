@@ -360,6 +360,18 @@ def test_questions_of_several_mails_are_at_the_server_at_once(fake_openai: FakeO
     assert [picked(scores) for scores in found] == ["Data export"] * threads
 
 
+def test_questions_of_one_mail_are_at_the_server_at_once(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
+    """As from several threads; one that fails ends the others, too."""
+    fake_openai.meeting = threading.Barrier(3)
+    fake_openai.answer(GOOD, GOOD, pick("Refund policy"), GOOD, failure(500), GOOD)
+    found = model.score_each([PROMPT] * 3, OPTIONS)
+    assert sorted(map(picked, found)) == ["Data export", "Data export", "Refund policy"]
+    assert all(scores.usage.forward_passes for scores in found)
+    with pytest.raises(TransientError, match="500"):
+        model.score_each([PROMPT] * 3, OPTIONS)
+    assert model.score_each([], OPTIONS) == ()
+
+
 def test_no_more_requests_are_at_the_server_than_it_may_get(fake_openai: FakeOpenAI) -> None:
     """Those beyond wait for a connection, and all are answered."""
     model = OpenAIModel(fake_openai.base_url, "m", KEY, timeout_s=20.0, max_retries=0, max_requests=2)
