@@ -95,7 +95,7 @@ class LlamaWeights:
         """
         layers, heads = lib.llama_model_n_layer(self.model), lib.llama_model_n_head(self.model)
         values = lib.llama_model_n_embd(self.model) // heads * lib.llama_model_n_head_kv(self.model)
-        return 2 * 2 * layers * values * tokens + 4 * batch_tokens * heads * tokens + 4 * outputs * self.n_vocab
+        return int(2 * 2 * layers * values * tokens + 4 * batch_tokens * heads * tokens + 4 * outputs * self.n_vocab)
 
     def close(self) -> None:
         """Free the weights, after every context on them; a second call does nothing."""

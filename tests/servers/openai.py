@@ -18,6 +18,8 @@ from support_agent.models.server import MOST_BYTES
 
 HOLD_S = 20.0
 """Longest time that a reply is held back, should a test forget to close the server."""
+MEET_S = 120.0
+"""Longest time that requests wait for each other, on a machine that does other work, too."""
 TRICKLE_S = 0.02
 TOOL = "choose"
 
@@ -156,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             fake.requests.append(request)
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})
             if fake.meeting is not None:
-                fake.meeting.wait(HOLD_S)
+                fake.meeting.wait(MEET_S)
             next_one = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
             reply = next_one if isinstance(next_one, Reply) else next_one(request)
         if reply.held:

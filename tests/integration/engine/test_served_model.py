@@ -11,7 +11,7 @@ from support_agent.engine.steps import Steps
 from support_agent.models.language_model import Prompt
 from support_agent.models.openai import OpenAIModel
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Gate, Launch
-from tests.servers.openai import FakeOpenAI, pick
+from tests.servers.openai import MEET_S, FakeOpenAI, pick
 
 PROMPT = Prompt(system="Choose.", task="", parts=(("How do I get my money back?", False),))
 OPTIONS = ("Refund policy", "Data export")
@@ -22,7 +22,7 @@ def test_questions_of_several_journeys_are_at_the_server_at_once(
     launch: Launch, sqlite_url: str, fake_openai: FakeOpenAI
 ) -> None:
     """Neither the engine nor the client puts them in a row: no reply begins before all have arrived."""
-    model = OpenAIModel(fake_openai.base_url, "m", SecretStr("k"), timeout_s=IDLE_TIMEOUT_S, max_retries=0)
+    model = OpenAIModel(fake_openai.base_url, "m", SecretStr("k"), timeout_s=MEET_S, max_retries=0)
     fake_openai.answer(pick("Refund policy"))
     fake_openai.meeting = threading.Barrier(AT_ONCE)
 
@@ -32,7 +32,7 @@ def test_questions_of_several_journeys_are_at_the_server_at_once(
     engine = launch(sqlite_url, handle, concurrency=AT_ONCE)
     for number in range(2 * AT_ONCE):
         engine.start(f"m{number}", f"thread {number}")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert engine.wait_until_idle(MEET_S)
     assert engine.failed() == []
     assert (len(fake_openai.requests), fake_openai.most_at_once) == (2 * AT_ONCE, AT_ONCE)
     model.close()
