@@ -185,7 +185,8 @@ class Collection:
 
     def _replaced(self) -> set[str]:
         """The ids that nobody wanted when they were last looked at."""
-        return set(self._chroma.get(where={REPLACED_AT: {"$gt": 0}}, include=[])["ids"])
+        where: Any = {REPLACED_AT: {"$gt": 0}}
+        return set(self._chroma.get(where=where, include=[])["ids"])
 
     def _mark(self, ids: AbstractSet[str], at: float) -> None:
         with _errors(self._chroma.name):
@@ -250,7 +251,7 @@ class Collection:
         where = None if values is None else {word: {"$in": list(values)}}
         with _errors(self._chroma.name):
             stored = self._chroma.get(where=cast(Any, where), include=["embeddings", "metadatas"])
-        metadatas = [
+        metadatas: list[Metadata] = [
             {key: value for key, value in metadata.items() if key != REPLACED_AT}
             for metadata in stored["metadatas"] or []
         ]
