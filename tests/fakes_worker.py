@@ -14,7 +14,7 @@ import pytest
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
 from support_agent.core.cursor import Cursor
-from support_agent.engine.engine import Failure
+from support_agent.engine.engine import Failure, InHand
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
@@ -161,6 +161,9 @@ class InlineEngine:
 
     def follow_queued(self) -> None:
         """Nothing is ever queued."""
+
+    def in_hand(self, most: int) -> InHand:
+        return InHand(0, 0)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
         return not self.is_busy

@@ -24,6 +24,9 @@ from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, Tool
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding
 
+MODEL_CODE = "model"
+"""The code of errors of the language model."""
+
 
 class Decision(Frozen):
     """The decision about a mail, with everything that is stored of it.
@@ -122,10 +125,13 @@ def failed(error: SupportAgentError, now: datetime) -> Decision:
 
 
 def reason_of(error: SupportAgentError) -> tuple[str, str]:
-    """Code and sentence of an error, as the reason for a person; all refusals of the gate have one code."""
+    """Code and sentence of an error, as the reason for a person; all refusals of the gate have one code.
+
+    A model that did not answer in all tries is one that gave no usable choice.
+    """
     if isinstance(error, GateRefused) and error.code != GateRefused.code:
         return GateRefused.code, f"{error.code}: {error}"
-    return error.code, str(error)
+    return (Reason.MODEL_FAILED if error.code == MODEL_CODE else error.code), str(error)
 
 
 def screened_out(screening: Screening) -> tuple[str, str]:

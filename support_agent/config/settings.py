@@ -54,14 +54,23 @@ class ModelSettings(Frozen):
     path: OptionalPath = None
     """A local GGUF file; empty: the pinned default model in the user's cache."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """0: one per core."""
+    """Cores for the embedded model, shared by its instances; 0: all."""
+    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many choices the embedded model makes at the same time, each on its share of the cores. They share the
+    weights; each needs memory of its own for `context_tokens`. More than `engine.concurrency` are of no use."""
     context_tokens: Annotated[int, Field(ge=1024, le=131_072)] = 8192
     base_url: str = ""
     """OpenAI-compatible server, for planner = 'openai'."""
     name: str = ""
     api_key: SecretStr = SecretStr("")
+    max_requests: Annotated[int, Field(ge=1, le=1024)] = 64
+    """Most requests to the server at the same time, over as many connections; others wait, within their timeout."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
+    rest_after: Annotated[int, Field(ge=1, le=1000)] = 3
+    """After this many timeouts in a row the server is not asked for `rest_s`: mails that need it go to people at once,
+    and mails that do not need it pass."""
+    rest_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
     cache_dir: OptionalPath = None
     """Folder for models; empty: the user's cache directory."""
     hub_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0
@@ -122,6 +131,9 @@ class EngineSettings(Frozen):
 
     concurrency: Annotated[int, Field(ge=1, le=64)] = 1
     """Cases that one process handles at the same time; mails of one case always run one after the other."""
+    max_waiting: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """Most mails of a mailbox whose journeys have not ended. Further ones stay in the mailbox, unflagged and in their
+    order, until there is room; the log and `doctor` say so."""
     poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 1.0
     """How often the queue is polled for mails that no event announced."""
     lease_s: Annotated[float, Field(ge=3, le=600)] = 30.0
@@ -150,6 +162,14 @@ class ChromaSettings(Frozen):
     url: str = ""
     collection_prefix: Annotated[str, Field(pattern=r"^([a-z][a-z0-9-]{0,29})?$")] = ""
     """Begins the names of the collections: each agent that uses the same server needs its own."""
+    keep_replaced_s: Annotated[float, Field(ge=0, le=31_536_000)] = 86_400.0
+    """How long a server keeps texts that the company's files no longer have: other workers may still use them, until
+    they take over the changed files. A folder belongs to one process and keeps none."""
+
+    @property
+    def keep_s(self) -> float:
+        """Seconds for which replaced texts stay."""
+        return self.keep_replaced_s if self.url else 0.0
 
     def collection(self, name: str) -> str:
         """The name of a collection with the prefix."""

@@ -3,15 +3,17 @@
 Every option has a key ("document:6", "field:plan") and several texts: its title, its summary, its questions.
 An entry's id is the checksum of its key, its text and the embedding model: an update embeds only what is new.
 
-Invariant: the same entries give the same ids and `version`, whatever the collection held before, and Chroma
-neither embeds (its default downloads a model) nor reports to its makers. tests/integration/facts checks it on
-every kind of client.
+Invariant: the same entries give the same ids and `version`, whatever the collection held before and whatever other
+processes do with it, and Chroma neither embeds (its default downloads a model) nor reports to its makers.
+tests/integration/facts checks it on every kind of client, and with several processes on one server.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
@@ -39,6 +41,8 @@ LEAST_ENTRIES = 64
 """Fewest entries to request when searching for keys; more until there are enough different keys."""
 ENTRIES_PER_KEY = 24
 """Typical entries per key: title, summary and example questions."""
+REPLACED_AT = "replaced_at_s"
+"""When nobody wanted an entry any more, in seconds since 1970; 0 or missing: it is wanted."""
 GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 """HNSW search wide enough that the nearest entry of 50,000 is found; the benchmark measures it."""
 
@@ -136,37 +140,70 @@ class Near(NamedTuple):
 
 
 class Collection:
-    """Vectors by id, each with a few attributes: the only use of Chroma."""
+    """Vectors by id, each with a few attributes: the only use of Chroma.
 
-    def __init__(self, client: ClientAPI, name: str) -> None:
+    Several processes may hold different entries in one collection, while they take over changed files one by one: each
+    looks for its own, and `keep_s` keeps those of the others.
+    """
+
+    def __init__(
+        self, client: ClientAPI, name: str, *, keep_s: float = 0.0, clock: Callable[[], float] = time.time
+    ) -> None:
         """Open the collection, or create it.
 
+        Args:
+            keep_s: Seconds for which entries stay that `hold` no longer wants; 0: only this process uses it.
+            clock: Seconds since 1970.
         Raises:
             TransientError: the vector store does not answer; each method may raise it.
         """
+        self._keep_s, self._clock = keep_s, clock
         with _errors(name):
             self._chroma = client.get_or_create_collection(
                 name, embedding_function=None, configuration=cast(Any, {"hnsw": GRAPH})
             )
 
     def ids(self) -> set[str]:
-        """The ids of all stored vectors."""
+        """The ids of all stored vectors but for replaced ones."""
         with _errors(self._chroma.name):
-            return set(self._chroma.get(include=[])["ids"])
+            return set(self._chroma.get(include=[])["ids"]) - self._replaced()
 
     def hold(self, wanted: Mapping[str, Metadata], vectors_of: Callable[[Sequence[str]], Vectors]) -> int:
-        """Make the collection hold exactly these ids; `vectors_of` is asked for the new ones; returns how many.
+        """Make the collection hold these ids; `vectors_of` is asked for the new ones; returns how many.
 
-        New entries are there before old ones go, and a change that was interrupted is finished by the next.
+        New entries are there before old ones go, and a change that was interrupted is finished by the next. Two
+        processes that hold the same at once write the same.
         """
-        stored = self.ids()
+        with _errors(self._chroma.name):
+            stored, replaced = set(self._chroma.get(include=[])["ids"]), self._replaced()
+        self._mark(replaced & wanted.keys(), 0.0)
         new = sorted(wanted.keys() - stored)
         for ids in _batches(new):
             self.put(ids, vectors_of(ids), [wanted[identifier] for identifier in ids])
-        with _errors(self._chroma.name):
-            for ids in _batches(sorted(stored - wanted.keys())):
-                self._chroma.delete(ids=ids)
+        self._let_go(stored - wanted.keys(), replaced)
         return len(new)
+
+    def _replaced(self) -> set[str]:
+        """The ids that nobody wanted when they were last looked at."""
+        where: Any = {REPLACED_AT: {"$gt": 0}}
+        return set(self._chroma.get(where=where, include=[])["ids"])
+
+    def _mark(self, ids: AbstractSet[str], at: float) -> None:
+        with _errors(self._chroma.name):
+            for batch in _batches(sorted(ids)):
+                self._chroma.update(ids=batch, metadatas=[{REPLACED_AT: at} for _ in batch])
+
+    def _let_go(self, ids: AbstractSet[str], replaced: AbstractSet[str]) -> None:
+        """Delete these at once, or mark them and delete those that were marked long ago."""
+        where: Any = None
+        if self._keep_s:
+            self._mark(ids - replaced, self._clock())
+            # Asked again here: another process may want one of them meanwhile.
+            where = {"$and": [{REPLACED_AT: {"$gt": 0}}, {REPLACED_AT: {"$lt": self._clock() - self._keep_s}}]}
+            ids = ids & replaced
+        with _errors(self._chroma.name):
+            for batch in _batches(sorted(ids)):
+                self._chroma.delete(ids=batch, where=where)
 
     def put(self, ids: Sequence[str], vectors: Vectors, metadatas: Sequence[Metadata]) -> None:
         """Add these; each replaces a stored one with its id."""
@@ -214,21 +251,37 @@ class Collection:
         where = None if values is None else {word: {"$in": list(values)}}
         with _errors(self._chroma.name):
             stored = self._chroma.get(where=cast(Any, where), include=["embeddings", "metadatas"])
-        return stored["metadatas"] or [], np.asarray(stored["embeddings"], dtype=np.float32)
+        metadatas: list[Metadata] = [
+            {key: value for key, value in metadata.items() if key != REPLACED_AT}
+            for metadata in stored["metadatas"] or []
+        ]
+        return metadatas, np.asarray(stored["embeddings"], dtype=np.float32)
 
 
 class Index:
     """The option texts in one collection."""
 
-    def __init__(self, client: ClientAPI, embedder: TextEmbedder, *, name: str = COLLECTION) -> None:
+    def __init__(
+        self,
+        client: ClientAPI,
+        embedder: TextEmbedder,
+        *,
+        name: str = COLLECTION,
+        keep_s: float = 0.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         """Open the collection, or make it.
 
+        Args:
+            keep_s, clock: As of `Collection`.
         Raises:
             TransientError: the vector store does not answer.
         """
         self._embedder = embedder
-        self._collection = Collection(client, name)
+        self._collection = Collection(client, name, keep_s=keep_s, clock=clock)
         self._version = ""
+        self._wanted: AbstractSet[str] | None = None
+        """The ids of the last update; None: there was none, and whatever is stored counts."""
 
     @property
     def version(self) -> str:
@@ -252,7 +305,7 @@ class Index:
 
         metadatas = {identifier: entry.model_dump() for identifier, entry in wanted.items()}
         n_new = self._collection.hold(metadatas, vectors_of)
-        self._version = version_of(wanted)
+        self._version, self._wanted = version_of(wanted), frozenset(wanted)
         return n_new
 
     def held(self, keys: Sequence[str] | None = None) -> tuple[list[Entry], Vectors]:
@@ -263,8 +316,13 @@ class Index:
         """
         metadatas, vectors = self._collection.stored("key", keys)
         entries = [Entry.model_validate(metadata) for metadata in metadatas]
-        order = sorted(range(len(entries)), key=lambda row: (entries[row].key, entries[row].kind, entries[row].text))
+        mine = [row for row, entry in enumerate(entries) if self._is_mine(self._id_of(entry))]
+        order = sorted(mine, key=lambda row: (entries[row].key, entries[row].kind, entries[row].text))
         return [entries[row] for row in order], vectors[order]
+
+    def _is_mine(self, identifier: str) -> bool:
+        """Whether the entry is of the last update: others are of another process, with other files."""
+        return self._wanted is None or identifier in self._wanted
 
     def _id_of(self, entry: Entry) -> str:
         return id_of(self._embedder.name, entry.key, entry.kind, entry.text)
@@ -278,7 +336,7 @@ class Index:
         n_asked = max(LEAST_ENTRIES, n_keys * ENTRIES_PER_KEY)
         while True:
             found = self._collection.nearest(vectors, n_asked)
-            rows = [_nearest_of_keys(near) for near in found]
+            rows = [_nearest_of_keys([entry for entry in near if self._is_mine(entry.id)]) for near in found]
             if all(len(near) < n_asked for near in found) or all(len(row) >= n_keys for row in rows):
                 nearest = sorted((distance, key) for row in rows for key, distance in row.items())
                 return list(dict.fromkeys(key for _, key in nearest))[:n_keys]

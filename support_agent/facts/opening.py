@@ -58,10 +58,11 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
     embedders = dict(
         zip(models, load_embedders(settings, stderr_progress(), minilm=open_embedder(settings)), strict=True)
     )
-    client = memory_client() if in_memory else open_client(settings.chroma)
+    client, keep_s = (memory_client(), 0.0) if in_memory else (open_client(settings.chroma), settings.chroma.keep_s)
     name = settings.chroma.collection(name)
     names = {model: name if model == ENGLISH else f"{name}-{model}" for model in models}
-    return CompanySearch(embedders, {model: Index(client, embedders[model], name=names[model]) for model in models})
+    indexes = {model: Index(client, embedders[model], name=names[model], keep_s=keep_s) for model in models}
+    return CompanySearch(embedders, indexes)
 
 
 def open_rooms(
@@ -87,12 +88,11 @@ def open_rooms(
     from support_agent.facts.web.open_search import open_merged_search
     from support_agent.models.judge import ModelJudge
 
-    client = memory_client() if in_memory else open_client(settings.chroma)
+    client, keep_s = (memory_client(), 0.0) if in_memory else (open_client(settings.chroma), settings.chroma.keep_s)
     embedder = search.embedder
     cutting = cutting_of(settings.facts, embedder.count_tokens)
-    passages = PassageIndex(
-        Collection(client, settings.chroma.collection(COLLECTION)), embedder, cutting, settings.facts.ways
-    )
+    collection = Collection(client, settings.chroma.collection(COLLECTION), keep_s=keep_s)
+    passages = PassageIndex(collection, embedder, cutting, settings.facts.ways)
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
     chaining, versions = None, [id_of(search.version, passages.version)]

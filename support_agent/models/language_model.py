@@ -2,8 +2,8 @@
 
 Two implementations: `models.llama.LlamaModel` (embedded) and `models.openai.OpenAIModel` (any OpenAI-compatible
 server). Both pass tests/contract/test_model.py. There is no method that returns text. `BatchModel` is a model that
-scores several prompts at once, as the embedded one does; `CallModel` one that can also compose a whole call with closed
-arguments by itself, as servers do.
+scores several prompts at once, as both do; `CallModel` one that can also compose a whole call with closed arguments by
+itself, as servers do.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ def scoring_of(model: Model) -> Model:
 
 @runtime_checkable
 class BatchModel(Protocol):
-    """A model that evaluates the common start of several prompts once, and their ends together."""
+    """A model that is asked several prompts at once."""
 
     def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
-        """`Model.score` for each prompt; the first result has the cost of all.
+        """`Model.score` for each prompt; the results together have the cost of all.
 
-        A score depends slightly on the other prompts, as their rows are computed together.
+        In the embedded model a score depends slightly on the other prompts, as their rows are computed together.
         """
         ...
 

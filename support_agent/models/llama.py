@@ -1,7 +1,8 @@
 """The embedded language model, through llama.cpp: scores closed options, and writes the fact room's drafts.
 
-It implements `language_model.Model` and `writer.Writer` on the same weights, with a context for each, so that writing
-does not change scores, and both can run at once. `open_writing`, or the first text, opens the writing context.
+It implements `language_model.Model` and `writer.Writer` on the same weights, each with contexts of its own, so that
+writing does not change scores, and both can run at once. `open_writing`, or the first text, opens the writing context.
+With several instances as many choices are made at once, each on its share of the cores.
 
 Scores: the model decides only at the branch points of the tree of continuations; other tokens are forced. The whole
 tree is *one* batch in which every node belongs to the sequences of the options below it; the unchanged start of the
@@ -31,7 +32,8 @@ from llama_cpp import llama_cpp as lib
 
 from support_agent.errors import PermanentError
 from support_agent.models.language_model import MAX_OPTIONS, Prompt, Scores, Usage, check_options
-from support_agent.models.llama_context import MAX_BATCH_TOKENS, LlamaContext, shared_start
+from support_agent.models.llama_context import MAX_BATCH_TOKENS, ContextPool, LlamaContext, shared_start
+from support_agent.models.memory import require_memory, usable_bytes
 from support_agent.models.option_tree import Logits, Node, build_tree
 from support_agent.models.weights import LlamaWeights
 from support_agent.models.writer import Draft, Material, check_writing, writing_prompt
@@ -41,18 +43,20 @@ MOST_LIKELY = 40
 
 
 class LlamaModel:
-    """`language_model.Model` and `writer.Writer` on a GGUF file. One choice and one text at a time.
+    """`language_model.Model` and `writer.Writer` on a GGUF file; several threads may use it at once.
 
     Args:
         path: The GGUF file.
         context_tokens: Most tokens of a prompt and its options, and of a prompt and its text.
-        threads: 0: one per core.
+        threads: For all instances together; 0: one per core.
+        instances: Choices at a time; texts are written one at a time.
+        usable_bytes: Returns the memory that there is; None: unknown, nothing is checked.
         timeout_s: Seconds for one choice, including the wait for other threads. A started batch of up to
             `MAX_BATCH_TOKENS` is finished: an interrupt inside llama.cpp's own callback would be lost.
         writing_timeout_s: The same for one text.
         clock: Monotonic seconds.
     Raises:
-        ConfigError: no such file, or llama.cpp cannot use it.
+        ConfigError: no such file, llama.cpp cannot use it, or there is too little memory for several instances.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class LlamaModel:
         *,
         context_tokens: int,
         threads: int = 0,
+        instances: int = 1,
+        usable_bytes: Callable[[], int | None] = usable_bytes,
         timeout_s: float = 30.0,
         writing_timeout_s: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
@@ -68,10 +74,16 @@ class LlamaModel:
         self.weights = LlamaWeights(path)
         self.name = self.weights.name
         self.timeout_s, self.writing_timeout_s = timeout_s, writing_timeout_s
-        n_threads = threads or os.cpu_count() or 1
+        if instances > 1:
+            each = self.weights.context_bytes(
+                tokens=context_tokens, batch_tokens=MAX_BATCH_TOKENS, outputs=MAX_OPTIONS + 1
+            )
+            require_memory(instances * each, instances, usable_bytes())
+        n_threads = max(1, (threads or os.cpu_count() or 1) // instances)
         self._open = partial(LlamaContext, self.weights, tokens=context_tokens, threads=n_threads, clock=clock)
-        self._scoring = self._open(sequences=MAX_OPTIONS + 1)
-        self._writing: LlamaContext | None = None
+        self._clock = clock
+        self._scoring = ContextPool([self._open(sequences=MAX_OPTIONS + 1) for _ in range(instances)], clock)
+        self._writing: ContextPool | None = None
         self._opening = threading.Lock()
         self._is_closed = False
 
@@ -89,10 +101,11 @@ class LlamaModel:
             TransientError: no result within `timeout_s`, or the model could not evaluate the batch.
         """
         check_options(options)
-        with self._scoring.in_time(self.timeout_s):
-            tree, count = self._option_tree(options), len(options)
-            evaluated = self._scoring.evaluate(self.weights.prompt_tokens(prompt), then=MAX_BATCH_TOKENS)
-            probabilities, more, passes = self._score_tree(tree, count)
+        with self._scoring.turn(self.timeout_s) as take:
+            tree, tokens = self._option_tree(options), self.weights.prompt_tokens(prompt)
+            context = take(tokens)
+            evaluated = context.evaluate(tokens, then=MAX_BATCH_TOKENS)
+            probabilities, more, passes = self._score_tree(context, tree, len(options))
         usage = Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes)
         return Scores(log_probabilities=tuple(probabilities), usage=usage)
 
@@ -107,15 +120,16 @@ class LlamaModel:
         shared = shared_start(tokens)
         ends = [own[shared:] for own in tokens]
         if shared and len(ends) <= MAX_OPTIONS and sum(map(len, ends)) <= MAX_BATCH_TOKENS:
-            with self._scoring.in_time(self.timeout_s):
+            with self._scoring.turn(self.timeout_s) as take:
                 tree = self._option_tree(options)
                 if not any(len(node.children) > 1 for node in tree.below):
-                    return self._score_ends(tokens[0][:shared], ends, tree, len(options))
+                    return self._score_ends(take(tokens[0]), tokens[0][:shared], ends, tree, len(options))
         return tuple(self.score(prompt, options) for prompt in prompts)
 
-    def _score_ends(self, start: list[int], ends: Sequence[list[int]], tree: Node, count: int) -> tuple[Scores, ...]:
+    def _score_ends(
+        self, context: LlamaContext, start: list[int], ends: Sequence[list[int]], tree: Node, count: int
+    ) -> tuple[Scores, ...]:
         """The scores of prompts with a common start: each end is a sequence after it."""
-        context = self._scoring
         evaluated = context.evaluate(start, then=MAX_BATCH_TOKENS)
         sequences = range(1, len(ends) + 1)
         rows, last_rows = 0, []
@@ -150,9 +164,8 @@ class LlamaModel:
             raise PermanentError(f"the options share more than {MAX_BATCH_TOKENS} tokens", code="options")
         return tree
 
-    def _score_tree(self, tree: Node, count: int) -> tuple[list[float], int, int]:
+    def _score_tree(self, context: LlamaContext, tree: Node, count: int) -> tuple[list[float], int, int]:
         """Log-probabilities of the leaves; tokens and forward passes spent beyond the prompt's own."""
-        context = self._scoring
         scores = [0.0] * count
         tree.add_branch(context.logits(-1), scores)
         nodes = [node for node in tree.below if len(node.leaves) > 1]
@@ -185,9 +198,9 @@ class LlamaModel:
     ) -> Draft:
         """See `writer.Writer.generate`."""
         check_writing(temperature, max_tokens)
-        context = self._writing_context()
-        with context.in_time(self.writing_timeout_s):
+        with self._writing_pool().turn(self.writing_timeout_s) as take:
             prompt = self.weights.prompt_tokens(writing_prompt(instruction, material))
+            context = take(prompt)
             context.clear()
             context.evaluate(prompt, then=max_tokens)
             written, rows = self._continue(context, temperature, max_tokens, np.random.default_rng(seed))
@@ -196,14 +209,14 @@ class LlamaModel:
 
     def open_writing(self) -> None:
         """See `writer.LanguageModel.open_writing`."""
-        self._writing_context()
+        self._writing_pool()
 
-    def _writing_context(self) -> LlamaContext:
+    def _writing_pool(self) -> ContextPool:
         with self._opening:
             if self._is_closed:
                 raise PermanentError("the model is closed", code="closed")
             if self._writing is None:
-                self._writing = self._open(sequences=1)
+                self._writing = ContextPool([self._open(sequences=1)], self._clock)
             return self._writing
 
     def _continue(
@@ -222,11 +235,11 @@ class LlamaModel:
             context.decode(1)
 
     def close(self) -> None:
-        """Free both contexts, then the weights; a second call does nothing."""
+        """Free the contexts, then the weights; a second call does nothing."""
         with self._opening:
             self._is_closed = True
-            for context in filter(None, (self._writing, self._scoring)):
-                context.close()
+            for pool in filter(None, (self._writing, self._scoring)):
+                pool.close()
             self.weights.close()
 
 

@@ -1,4 +1,4 @@
-"""A context of llama.cpp with its batch and its cache: one caller at a time, each within its time.
+"""Contexts of llama.cpp, each with its batch and its cache: one caller at a time for each, within its time.
 
 Scores do not depend on earlier calls. llama.cpp computes the rows of a batch in groups of four, and small batches
 differently from large ones, which changes a probability by a hundredth; so the cache is kept only up to a multiple of
@@ -59,28 +59,19 @@ class LlamaContext:
         self._batch = lib.llama_batch_init(MAX_BATCH_TOKENS, 0, sequences)
         self._n_ctx, self._n_vocab = tokens, weights.n_vocab
         self._cached: list[int] = []
-        self._lock = threading.Lock()
         self._clock = clock
         self._deadline, self._timeout_s = math.inf, math.inf
 
-    @contextmanager
-    def in_time(self, timeout_s: float) -> Iterator[None]:
-        """Use the context exclusively, for some seconds including the wait for it; `decode` checks the deadline.
+    def begin(self, deadline: float, timeout_s: float) -> None:
+        """Set the instant of the clock until which `decode` works, and the seconds that its error names."""
+        self._deadline, self._timeout_s = deadline, timeout_s
 
-        Raises:
-            TransientError: it was not free in time (code `model`).
-            PermanentError: it is closed (code `closed`).
-        """
-        deadline = self._clock() + timeout_s
-        if not self._lock.acquire(timeout=timeout_s):
-            raise _late(timeout_s)
-        try:
-            if self._context is None:
-                raise PermanentError("the model is closed", code="closed")
-            self._deadline, self._timeout_s = deadline, timeout_s
-            yield
-        finally:
-            self._lock.release()
+    def cached_start(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens, from the first, are in the cache."""
+        return next(
+            (i for i, (old, new) in enumerate(zip(self._cached, tokens, strict=False)) if old != new),
+            min(len(self._cached), len(tokens)),
+        )
 
     @property
     def n_evaluated(self) -> int:
@@ -105,11 +96,7 @@ class LlamaContext:
         if len(tokens) + then > self._n_ctx:
             what = f"the prompt has {len(tokens)} tokens, there is room for {self._n_ctx - then}"
             raise PermanentError(f"{what}: raise model.context_tokens", code="context")
-        kept = 0
-        for old, new in zip(self._cached, tokens[:-LEAST_BATCH_TOKENS], strict=False):
-            if old != new:
-                break
-            kept += 1
+        kept = self.cached_start(tokens[:-LEAST_BATCH_TOKENS])
         kept -= kept % ROW_GROUP
         lib.llama_memory_seq_rm(self.memory, 0, kept, -1)
         self._cached = tokens[:kept]
@@ -157,12 +144,65 @@ class LlamaContext:
         return np.ctypeslib.as_array(pointer, shape=(self._n_vocab,))
 
     def close(self) -> None:
-        """Free the context and its batch; a second call does nothing."""
-        with self._lock:
-            if self._context is not None:
-                lib.llama_batch_free(self._batch)
-                lib.llama_free(self._context)
-                self._context = None
+        """Free the context and its batch."""
+        lib.llama_batch_free(self._batch)
+        lib.llama_free(self._context)
+
+
+class ContextPool:
+    """Contexts on the same weights, each for one caller at a time; `close` it before the weights."""
+
+    def __init__(self, contexts: Sequence[LlamaContext], clock: Callable[[], float]) -> None:
+        self._contexts = tuple(contexts)
+        self._free = list(contexts)
+        self._turns = threading.Semaphore(len(contexts))
+        self._choosing = threading.Lock()
+        self._clock = clock
+        self._is_closed = False
+
+    @contextmanager
+    def turn(self, timeout_s: float) -> Iterator[Callable[[Sequence[int]], LlamaContext]]:
+        """Wait until a context is free, and use it exclusively; the wait counts towards the seconds.
+
+        Yields:
+            Takes the tokens of a prompt, and returns the free context whose cache holds most of their start. Call it
+            once.
+        Raises:
+            TransientError: none was free in time (code `model`).
+            PermanentError: the pool is closed (code `closed`).
+        """
+        deadline = self._clock() + timeout_s
+        if not self._turns.acquire(timeout=timeout_s):
+            raise _late(timeout_s)
+        taken: list[LlamaContext] = []
+
+        def take(tokens: Sequence[int]) -> LlamaContext:
+            with self._choosing:
+                best = max(self._free, key=lambda context: context.cached_start(tokens))
+                self._free.remove(best)
+            taken.append(best)
+            best.begin(deadline, timeout_s)
+            return best
+
+        try:
+            if self._is_closed:
+                raise PermanentError("the model is closed", code="closed")
+            yield take
+        finally:
+            with self._choosing:
+                self._free += taken
+            self._turns.release()
+
+    def close(self) -> None:
+        """Free the contexts when nobody uses them any more; a second call does nothing."""
+        for _ in self._contexts:
+            self._turns.acquire()
+        if not self._is_closed:
+            self._is_closed = True
+            for context in self._contexts:
+                context.close()
+        for _ in self._contexts:
+            self._turns.release()
 
 
 def _late(timeout_s: float) -> TransientError:

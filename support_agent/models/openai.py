@@ -9,7 +9,8 @@ never corrected. `score` and `compose` return only the index of an option, its p
 probabilities, and members of closed sets: no text of the server. Errors repeat neither mail nor reply.
 
 One background thread owns the connections, so that the timeout covers a whole choice with its retries, or a whole text,
-even if a server sends single bytes.
+even if a server sends single bytes. Questions of several threads are at the server at the same time. After several
+timeouts in a row the server rests for a while: requests then fail at once.
 
 Checked by tests/contract/test_model.py, tests/contract/test_writer.py, tests/unit/models/test_openai.py,
 tests/unit/models/test_openai_writing.py and tests/integration/planner/.
@@ -20,7 +21,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, reduce
 from operator import or_
@@ -36,10 +38,10 @@ from instructor.core.exceptions import (
 from openai.types.chat import ChatCompletion
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, create_model
 
-from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.models.completion import Reply, TokenCount
 from support_agent.models.language_model import ComposedCall, Prompt, Scores, Usage, check_options
-from support_agent.models.server import check_server, error_of_connection, error_of_status, http_client
+from support_agent.models.server import NoAnswer, Rest, check_server, error_of_connection, error_of_status, http_client
 from support_agent.models.token_probabilities import Token, option_log_probabilities
 from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
 
@@ -76,6 +78,9 @@ class OpenAIModel:
         timeout_s: Seconds for one choice, retries included.
         max_retries: Most retries after an unusable reply to a choice.
         writing_timeout_s: Seconds for one text.
+        max_requests: Most requests at the same time; others wait, within their seconds.
+        rest_after, rest_s: After so many timeouts in a row the server is not asked for so many seconds.
+        clock: Monotonic seconds, for the rest.
     Raises:
         ConfigError: no usable base_url, or no name.
     """
@@ -88,18 +93,23 @@ class OpenAIModel:
         timeout_s: float,
         max_retries: int,
         writing_timeout_s: float = 60.0,
+        max_requests: int = 64,
+        rest_after: int = 3,
+        rest_s: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         check_server(base_url, name)
         self.name = name
         self._base_url = base_url
         self._timeout_s, self._writing_timeout_s = timeout_s, writing_timeout_s
         self._max_retries = max_retries
+        self._rest = Rest(rest_after, rest_s, clock)
         self._not_for_choices, self._not_for_texts = set[str](), set[str]()
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=api_key.get_secret_value() or "none",
             max_retries=0,
-            http_client=http_client(max(timeout_s, writing_timeout_s)),
+            http_client=http_client(max(timeout_s, writing_timeout_s), max_requests),
         )
         # By default the client reads these from variables for another server.
         self._client.organization = self._client.project = None
@@ -120,14 +130,36 @@ class OpenAIModel:
             ToolCallRejected: no usable call after the retries.
             ConfigError: wrong key, model name or URL.
         """
+        return self.score_each([prompt], options)[0]
+
+    def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
+        """As `score` for each prompt; all are at the server at the same time, and share the seconds.
+
+        Raises:
+            PermanentError, TransientError, ToolCallRejected, ConfigError: as for `score`, the first one of any prompt.
+        """
         check_options(options)
-        exchange = _Exchange(self)
-        answer: Any = self._run(self._ask(exchange, prompt, _choice_model(tuple(options))))
-        picked = options.index(answer.choice)
-        return Scores(
-            log_probabilities=option_log_probabilities(options, picked, exchange.tokens),
-            picked=picked,
-            usage=exchange.usage,
+        exchanges, form = [_Exchange(self) for _ in prompts], _choice_model(tuple(options))
+
+        async def ask() -> list[Any]:
+            asked = [
+                asyncio.ensure_future(self._ask(exchange, prompt, form))
+                for exchange, prompt in zip(exchanges, prompts, strict=True)
+            ]
+            try:
+                return list(await asyncio.gather(*asked))
+            finally:
+                for one in asked:
+                    one.cancel()
+
+        picks = [options.index(answer.choice) for answer in self._ask_server(ask)]
+        return tuple(
+            Scores(
+                log_probabilities=option_log_probabilities(options, picked, exchange.tokens),
+                picked=picked,
+                usage=exchange.usage,
+            )
+            for picked, exchange in zip(picks, exchanges, strict=True)
         )
 
     def compose(self, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
@@ -141,7 +173,7 @@ class OpenAIModel:
             TransientError, ToolCallRejected, ConfigError: as for `score`.
         """
         exchange = _Exchange(self)
-        answer: Any = self._run(self._ask(exchange, prompt, _call_model(calls)))
+        answer: Any = self._ask_server(lambda: self._ask(exchange, prompt, _call_model(calls)))
         arguments: dict[str, Any] = answer.call.model_dump(mode="json")
         return ComposedCall(tool=arguments.pop("tool"), arguments=arguments, usage=exchange.usage)
 
@@ -197,7 +229,7 @@ class OpenAIModel:
         prompt = writing_prompt(instruction, material)
         parameters: dict[str, object] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         try:
-            reply = Reply.model_validate(self._run(self._write(prompt, parameters)))
+            reply = Reply.model_validate(self._ask_server(lambda: self._write(prompt, parameters)))
         except (ValidationError, ToolCallRejected):
             what = f"the model's server at {self._base_url} sent no chat completion"
             raise PermanentError(f"{what}: check model.base_url and model.name", code="model_reply") from None
@@ -236,6 +268,10 @@ class OpenAIModel:
         if not isinstance(error, openai.APIStatusError):
             return ToolCallRejected(f"the model made no usable call: {_reason(error)}")
         return error_of_status(error.status_code, self._base_url, self.name)
+
+    def _ask_server(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        with self._rest.unless_resting():
+            return self._run(ask())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -290,8 +326,8 @@ class _Exchange:
         return completion
 
 
-def _late(timeout_s: float) -> TransientError:
-    return TransientError(f"the model did not answer within {timeout_s:g} s", code="model")
+def _late(timeout_s: float) -> NoAnswer:
+    return NoAnswer(f"the model did not answer within {timeout_s:g} s")
 
 
 def _messages(prompt: Prompt) -> list[dict[str, str]]:

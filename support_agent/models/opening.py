@@ -30,6 +30,7 @@ def open_model(settings: Settings, progress: Progress) -> LanguageModel:
                 language_model(settings.model, progress),
                 context_tokens=settings.model.context_tokens,
                 threads=settings.model.threads,
+                instances=settings.model.instances,
                 timeout_s=settings.model.timeout_s,
                 writing_timeout_s=settings.grading.timeout_s,
             )
@@ -48,6 +49,9 @@ def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAI
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
+        max_requests=settings.max_requests,
+        rest_after=settings.rest_after,
+        rest_s=settings.rest_s,
         writing_timeout_s=writing_timeout_s,
     )
 

@@ -1,11 +1,13 @@
-"""Requests to an OpenAI-compatible server, and the errors for failed ones: which error, and what to do.
+"""Requests to an OpenAI-compatible server, the errors for failed ones (which, and what to do), and a rest after many.
 
 Checked by tests/unit/models/test_openai.py and tests/unit/models/test_openai_writing.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 
 import httpx2
 
@@ -41,8 +43,57 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def http_client(timeout_s: float) -> httpx2.AsyncClient:
-    """The HTTP client: follows no redirects, unpacks nothing, and stops endless replies."""
+class NoAnswer(TransientError):
+    """The server did not answer in time."""
+
+    code = "model"
+
+
+class Rest:
+    """Lets a server rest that hangs: nobody waits for it until then.
+
+    Otherwise each mail would wait for its timeouts, and mails that need no model would wait behind them.
+
+    Args:
+        after: How many timeouts in a row, of all threads.
+        rest_s: Seconds without a request; then the next request decides.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, after: int, rest_s: float, clock: Callable[[], float]) -> None:
+        self._after, self._rest_s, self._clock = after, rest_s, clock
+        self._counting = threading.Lock()
+        self._late, self._until = 0, clock()
+
+    @contextmanager
+    def unless_resting(self) -> Iterator[None]:
+        """Make a request in this block, and count how it ends.
+
+        Raises:
+            TransientError: the server rests (code `model`), or what the block raised.
+        """
+        if self._late >= self._after and self._clock() < self._until:
+            what = f"the model's server did not answer {self._after} times in a row"
+            raise TransientError(f"{what}, and is not asked for {self._rest_s:g} s", code="model")
+        try:
+            yield
+        except NoAnswer:
+            with self._counting:
+                self._late, self._until = self._late + 1, self._clock() + self._rest_s
+            raise
+        except SupportAgentError:
+            self._late = 0
+            raise
+        self._late = 0
+
+
+def http_client(timeout_s: float, max_connections: int) -> httpx2.AsyncClient:
+    """The HTTP client: follows no redirects, unpacks nothing, and stops endless replies.
+
+    Args:
+        timeout_s: Seconds for each part of an exchange, and for a free connection.
+        max_connections: Most connections; each is kept for the next request.
+    """
 
     async def bound(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
@@ -52,6 +103,7 @@ def http_client(timeout_s: float) -> httpx2.AsyncClient:
 
     return httpx2.AsyncClient(
         timeout=timeout_s,
+        limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [bound]},

@@ -87,6 +87,16 @@ class LlamaWeights:
             tokens += self.tokens(text, trusted=trusted)
         return tokens + self.tokens(after + prompt.lead, trusted=True)
 
+    def context_bytes(self, *, tokens: int, batch_tokens: int, outputs: int) -> int:
+        """About how much memory a context takes.
+
+        Keys and values (16 bits each) of every token in every layer, what attention compares in one batch, and the
+        logits of as many tokens as `outputs`.
+        """
+        layers, heads = lib.llama_model_n_layer(self.model), lib.llama_model_n_head(self.model)
+        values = lib.llama_model_n_embd(self.model) // heads * lib.llama_model_n_head_kv(self.model)
+        return int(2 * 2 * layers * values * tokens + 4 * batch_tokens * heads * tokens + 4 * outputs * self.n_vocab)
+
     def close(self) -> None:
         """Free the weights, after every context on them; a second call does nothing."""
         self._llama.close()

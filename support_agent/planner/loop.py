@@ -55,7 +55,12 @@ class Planner:
         self._clock = clock
 
     def plan(self, context: Context) -> Plan:
-        """Choose and carry out the calls for `context.questions`. Never raises for what the model or a tool does."""
+        """Choose and carry out the calls for `context.questions`.
+
+        Raises:
+            TransientError: the model, or what a tool needs, does not answer now. Anything else that goes wrong with
+                them escalates.
+        """
         run = self._run_for(context)
         run.run()
         return Plan(

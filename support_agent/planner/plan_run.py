@@ -24,7 +24,7 @@ from support_agent.company.periods.recognition import (
     without_now,
 )
 from support_agent.config.settings import PlannerSettings
-from support_agent.errors import SupportAgentError, ToolCallRejected
+from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.models.language_model import Usage
 from support_agent.planner.answer_content import content_of
 from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_clear
@@ -346,13 +346,19 @@ class PlanRun(ABC):
                 return 0.0
 
     def guarded(self, choose: Callable[[], T]) -> T:
-        """Run a choice of the model with bounded retries; after the last failure a person gets the question."""
+        """Run a choice of the model with bounded retries; after the last failure a person gets the question.
+
+        Raises:
+            TransientError: the model did not answer, or its server failed; the step of the journey is tried again.
+        """
         for _ in range(self.limits.max_repairs + 1):
             self._check_limits()
             try:
                 return choose()
             except ToolCallRejected:
                 continue
+            except TransientError:
+                raise
             except SupportAgentError as error:
                 log.error("model_failed", code=error.code, error=str(error))
                 raise Stop(Reason.MODEL_FAILED, whole_mail=True) from error

@@ -26,7 +26,7 @@ from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.observing import UNOBSERVED, Observer
-from support_agent.engine.engine import Failure
+from support_agent.engine.engine import Failure, InHand
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SentFolder
@@ -97,6 +97,9 @@ class Journeys(Protocol):
     def take_over_dead(self) -> None:
         """Queue the mails of dead processes again."""
 
+    def in_hand(self, most: int) -> InHand:
+        """Count the journeys that wait, and those that run, each up to a limit."""
+
     def failed(self) -> list[Failure]:
         """The mails whose journey failed."""
 
@@ -138,6 +141,8 @@ class Worker:
     """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
     observer: Observer = UNOBSERVED
     """Told each time when the loop goes on."""
+    is_full: Event = field(default_factory=Event)
+    """Set if the last fetch left mails in the mailbox, because `engine.max_waiting` are not decided yet."""
 
     def recover(self) -> None:
         """Resolve mails that a dead worker left in `sending`; call this before the engine is launched."""
@@ -167,10 +172,11 @@ class Worker:
                         led = lead
                     stopped_why = worker._log_breaker(stopped_why)
                     worker._restart_open_mails()
+                worker.is_full.clear()
                 fetch()
                 with _transient_errors_logged():
                     worker._finish(stop, self._patience_s, fetch)
-                if not stop.is_set():
+                if not stop.is_set() and not worker.is_full.is_set():
                     watch.wait(stop)
 
     def run_once(self, stop: Event) -> None:
@@ -183,12 +189,15 @@ class Worker:
         if not (lead := self._lead()):
             raise ConfigError("another worker fetches this mailbox: stop it, or leave the mails to it")
         self._log_breaker("")
-        try:
-            self._restart_open_mails()
-            with self._mailbox() as mailbox:
-                self._fetch(mailbox, stop, lead)
-        finally:
-            self._finish(stop, math.inf, lambda: None)
+        is_more = True
+        while is_more and not stop.is_set():
+            try:
+                self._restart_open_mails()
+                with self._mailbox() as mailbox:
+                    self._fetch(mailbox, stop, lead)
+            finally:
+                self._finish(stop, math.inf, lambda: None)
+            is_more = self.is_full.is_set()
 
     def look_after_dead(self) -> None:
         """Take over what dead workers had in hand; for the worker that leads, in a thread beside its rounds."""
@@ -244,9 +253,9 @@ class Worker:
             yield mailbox
 
     def _fetch(self, mailbox: Inbox, stop: Event, lead: Lease) -> int:
-        """Record the new mails and start their journeys; return how many there were."""
-        cursor, mails = self._cursor(mailbox), 0
-        for fetched in mailbox.fetch_after(cursor):
+        """Record the new mails for which there is room, and start their journeys; return how many there were."""
+        cursor, mails, room = self._cursor(mailbox), 0, self._room()
+        for fetched in mailbox.fetch_after(cursor) if room > 0 else ():
             self.observer.turned()
             if self._is_left_alone(fetched):
                 # A person who moves an old mail here expects an answer; in a renumbered folder most mail is old.
@@ -256,11 +265,26 @@ class Worker:
             else:
                 self._record(fetched, lead)
                 mailbox.mark_handled(fetched.uid)
+                room -= 1
             mails += 1
             if stop.is_set():
                 return mails
+            if room <= 0:
+                break
+        self._note_room(room)
         self.store.cursors.mark_fetched(cursor.folder, self.now())
         return mails
+
+    def _room(self) -> int:
+        """How many more mails may be recorded: what is not decided yet is bounded, and waits in the mailbox."""
+        most = self.settings.engine.max_waiting
+        return most - sum(self.engine.in_hand(most))
+
+    def _note_room(self, room: int) -> None:
+        if room > 0:
+            return self.is_full.clear()
+        self.is_full.set()
+        log.warning("fetch_bounded", max_waiting=self.settings.engine.max_waiting)
 
     def _is_left_alone(self, fetched: Fetched) -> bool:
         """Whether a mail is too old to handle: it arrived before the first start with `imap.skip_existing`, or is read

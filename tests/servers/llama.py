@@ -76,10 +76,11 @@ def model_clock() -> Clock:
 
 @pytest.fixture(scope="session")
 def llama_model(model_file: Path, model_clock: Clock) -> Iterator[LlamaModel]:
-    """The embedded model, loaded once."""
+    """The embedded model with two instances, loaded once."""
     from support_agent.models.llama import LlamaModel
 
-    model = LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, threads=model_threads(), clock=model_clock)
+    threads = model_threads()
+    model = LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, threads=threads, instances=2, clock=model_clock)
     yield model
     model.close()
 

@@ -6,7 +6,8 @@ import gzip
 import json
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,6 +18,8 @@ from support_agent.models.server import MOST_BYTES
 
 HOLD_S = 20.0
 """Longest time that a reply is held back, should a test forget to close the server."""
+MEET_S = 120.0
+"""Longest time that requests wait for each other, on a machine that does other work, too."""
 TRICKLE_S = 0.02
 TOOL = "choose"
 
@@ -97,10 +100,15 @@ class FakeOpenAI:
     """The server; the last of `replies` is given again and again."""
 
     def __init__(self) -> None:
-        self.replies: list[Reply] = []
+        self.replies: list[Reply | Callable[[dict[str, Any]], Reply]] = []
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.released = threading.Event()
+        self.meeting: threading.Barrier | None = None
+        """Where set, so many requests wait for each other before any is answered."""
+        self.most_at_once = 0
+        self.at_once = 0
+        self.counting = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.fake = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
@@ -110,9 +118,21 @@ class FakeOpenAI:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def answer(self, *replies: Reply) -> None:
-        """From now on these, in this order."""
+    def answer(self, *replies: Reply | Callable[[dict[str, Any]], Reply]) -> None:
+        """From now on these, in this order; a function makes its reply of the request."""
         self.replies = list(replies)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A request whose answer has not begun."""
+        with self.counting:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            yield
+        finally:
+            with self.counting:
+                self.at_once -= 1
 
     def close(self) -> None:
         self.released.set()
@@ -133,9 +153,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         fake = self.server.fake
-        fake.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        fake.headers.append({name.lower(): value for name, value in self.headers.items()})
-        reply = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
+        with fake.counted():
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            fake.requests.append(request)
+            fake.headers.append({name.lower(): value for name, value in self.headers.items()})
+            if fake.meeting is not None:
+                fake.meeting.wait(MEET_S)
+            next_one = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
+            reply = next_one if isinstance(next_one, Reply) else next_one(request)
         if reply.held:
             fake.released.wait(HOLD_S)
             return

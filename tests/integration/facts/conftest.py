@@ -36,11 +36,14 @@ OpenPassages = Callable[[TextEmbedder, Ways], PassageIndex]
 
 
 @contextmanager
-def chroma_server(folder: Path) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run `chroma run` on a free loopback port; its home is `folder` too, so that what it writes is seen."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+def chroma_server(folder: Path, port: int = 0) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run `chroma run` on a loopback port, by default a free one; its home is `folder` too, so that what it writes is
+    seen.
+    """
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = int(free.getsockname()[1])
     program = Path(sys.executable).parent / "chroma"
     data = str(folder / "data")
     command = [str(program), "run", "--path", data, "--host", "127.0.0.1", "--port", str(port)]

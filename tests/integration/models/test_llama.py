@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import llama_cpp
@@ -103,6 +104,23 @@ def test_a_prompt_of_more_than_one_batch_scores_the_same_when_warm(llama_model: 
     cold, warm = llama_model.score(prompt, OPTIONS), llama_model.score(prompt, OPTIONS)
     assert warm.usage.prompt_tokens < LEAST_BATCH_TOKENS + ROW_GROUP
     assert probabilities(warm) == pytest.approx(probabilities(cold), abs=SAME)
+
+
+@pytest.mark.model
+def test_two_instances_choose_as_one(llama_model: LlamaModel) -> None:
+    """Questions of two mails at once get the scores that they get one after the other, in any instance."""
+    prompts = [prompt_of(mail) for mail in (MAIL, "Where is my money?", "It does not start on my Mac.")]
+    alone = [probabilities(llama_model.score(prompt, OPTIONS)) for prompt in prompts]
+    with ThreadPoolExecutor(2) as pool:
+        at_once = list(pool.map(lambda prompt: probabilities(llama_model.score(prompt, OPTIONS)), prompts * 2))
+    assert at_once == [pytest.approx(chances, abs=SAME) for chances in alone * 2]
+
+
+@pytest.mark.model
+def test_instances_that_do_not_fit_into_memory_are_refused(model_file: Path) -> None:
+    """Before they take it, with the numbers."""
+    with pytest.raises(ConfigError, match=r"model\.instances = 3 needs 0\.\d GB beside the weights, of 0\.1 GB"):
+        LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, instances=3, usable_bytes=lambda: 100_000_000)
 
 
 @pytest.mark.model

@@ -15,6 +15,8 @@ from support_agent.config.facts import Ways
 from support_agent.facts.reading import ACTS
 from support_agent.mail.message import parse
 from support_agent.models.embedding.port import Vectors
+from support_agent.models.language_model import Prompt
+from support_agent.models.llama import LlamaModel
 from support_agent.ops.evals.mails import report_of, table
 from support_agent.planner.forms import FORMS, NO_FORM
 from tests import benchmarks
@@ -24,6 +26,7 @@ from tests.benchmarks import (
     desk_page,
     forms,
     graph,
+    instances,
     passages,
     poisoned,
     several,
@@ -148,6 +151,36 @@ def test_one_attack_is_put_wherever_the_model_reads(tmp_path: Path, capsys: pyte
     said = capsys.readouterr().out
     for place in ("in mails", "in web pages", "in documents"):
         assert re.search(rf"^{place}: 1 decisions, .* 0 mails with a sentence", said, re.MULTILINE)
+
+
+@pytest.mark.model
+def test_questions_of_two_mails_are_answered_in_each_way_and_alike(llama_model: LlamaModel) -> None:
+    """Rule: the way is a matter of time alone; joined, rows are computed together and move by hundredths."""
+
+    def question(*mails: str) -> instances.Question:
+        ask = ("\nDoes a refund answer it? yes or no", True)
+        prompts = tuple(Prompt(system="Choose.", task="Mail: ", parts=((mail, False), ask)) for mail in mails)
+        return instances.Question(prompts, ("yes", "no"))
+
+    mails = [[question("Where is my money?")], [question("I forgot my password.", "Can I pay back?"), question("Hi")]]
+    context = instances.joined_context(llama_model.weights, 512, threads=1)
+    tallies = [
+        instances.Tally("alone", instances.one_by_one(llama_model)),
+        instances.Tally("threads", instances.in_threads(llama_model, 2)),
+        instances.Tally("joined", instances.joined(llama_model.weights, context)),
+    ]
+    instances.measure(tallies, mails, rounds=1)
+    context.close()
+    alone, threads, joined = (tally.found for tally in tallies)
+    assert len(alone) == 4
+    assert threads == [pytest.approx(chances, abs=1e-3) for chances in alone]
+    assert joined == [pytest.approx(chances, abs=0.1) for chances in alone]
+    assert [line.split()[0] for line in instances.table(tallies, 2).splitlines()] == [
+        "way",
+        "alone",
+        "threads",
+        "joined",
+    ]
 
 
 def test_the_passages_of_a_few_documents_are_found_in_each_way(capsys: pytest.CaptureFixture[str]) -> None:

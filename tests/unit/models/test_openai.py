@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from support_agent.errors import ConfigError, PermanentError, ToolCallRejected, TransientError
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.openai import OpenAIModel
-from tests.servers.openai import HUGE, FakeOpenAI, Reply, failure, message, pick, token, tool_call
+from tests.servers.openai import HUGE, MEET_S, FakeOpenAI, Reply, failure, message, pick, token, tool_call
 
 OPTIONS = ("Refund policy", "Data export", "None: a person must handle it")
 SECRET_TEXT = "my card number is X4000 0000"
@@ -27,7 +27,7 @@ KEY = SecretStr("sk-test")
 
 @pytest.fixture
 def model(fake_openai: FakeOpenAI) -> Iterator[OpenAIModel]:
-    opened = OpenAIModel(fake_openai.base_url, "m", KEY, timeout_s=20.0, max_retries=RETRIES)
+    opened = OpenAIModel(fake_openai.base_url, "m", KEY, timeout_s=MEET_S, max_retries=RETRIES)
     yield opened
     opened.close()
 
@@ -348,6 +348,40 @@ def test_several_threads_may_ask_at_once(fake_openai: FakeOpenAI, model: OpenAIM
         fake_openai.released.set()
         with pytest.raises(TransientError, match="no connection"):
             waiting.result()
+
+
+def test_questions_of_several_mails_are_at_the_server_at_once(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
+    """Nothing here puts them in a row, so that a server can evaluate them in one batch."""
+    threads = 4
+    fake_openai.meeting = threading.Barrier(threads)
+    fake_openai.answer(GOOD)
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda _: model.score(PROMPT, OPTIONS), range(threads)))
+    assert [picked(scores) for scores in found] == ["Data export"] * threads
+
+
+def test_questions_of_one_mail_are_at_the_server_at_once(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
+    """As from several threads; one that fails ends the others, too."""
+    fake_openai.meeting = threading.Barrier(3)
+    fake_openai.answer(GOOD, GOOD, pick("Refund policy"), GOOD, failure(500), GOOD)
+    found = model.score_each([PROMPT] * 3, OPTIONS)
+    assert sorted(map(picked, found)) == ["Data export", "Data export", "Refund policy"]
+    assert all(scores.usage.forward_passes for scores in found)
+    with pytest.raises(TransientError, match="500"):
+        model.score_each([PROMPT] * 3, OPTIONS)
+    assert model.score_each([], OPTIONS) == ()
+
+
+def test_no_more_requests_are_at_the_server_than_it_may_get(fake_openai: FakeOpenAI) -> None:
+    """Those beyond wait for a connection, and all are answered."""
+    model = OpenAIModel(fake_openai.base_url, "m", KEY, timeout_s=MEET_S, max_retries=0, max_requests=2)
+    fake_openai.answer(GOOD)
+    fake_openai.meeting = threading.Barrier(2)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: model.score(PROMPT, OPTIONS), range(8)))
+    model.close()
+    assert [picked(scores) for scores in found] == ["Data export"] * 8
+    assert fake_openai.most_at_once == 2
 
 
 def test_a_closed_model_leaves_no_thread_behind(fake_openai: FakeOpenAI) -> None:

@@ -258,9 +258,15 @@ def test_where_the_documents_that_a_canned_question_tells_apart_are_close_it_is_
     assert isinstance(made.answers[0].items[0], ClarificationItem)
 
 
-@pytest.mark.parametrize("error", [TransientError("slow", code="timeout"), PermanentError("refused", code="refusal")])
-def test_a_model_that_fails_hands_the_whole_mail_over(error: Exception) -> None:
-    model = Fails(error)
+def test_a_model_that_does_not_answer_now_is_left_to_the_next_try_of_the_step() -> None:
+    model = Fails(TransientError("slow", code="model"))
+    with pytest.raises(TransientError, match="slow"):
+        plan(model, context(search=near("document:7")))
+    assert model.calls == 1
+
+
+def test_a_model_that_fails_hands_the_whole_mail_over() -> None:
+    model = Fails(PermanentError("refused", code="refusal"))
     made = plan(model, context(search=near("document:7")))
     assert (made.outcome, made.reason) == ("escalate", "model_failed")
     assert made.asked == 2
