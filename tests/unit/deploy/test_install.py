@@ -27,7 +27,8 @@ import os, sys
 words = " ".join(word for word in sys.argv[1:] if word[:1] != "-" or word in ("-r", "-c", "-v"))
 with open("asked", "a") as asked:
     asked.write(words + "\\n")
-print("".join(f"[{n}/40] Building C object\\n" for n in range(1, 41)) if "-v" in words else "Collecting numpy", flush=True)
+compiling = "".join(f"[{n}/40] Building C object\\n" for n in range(1, 41))
+print(compiling if "-v" in words else "Collecting numpy", flush=True)
 if os.environ.get("FAILS", "nothing") in words:
     sys.exit("the compiler says no")
 """
