@@ -15,7 +15,7 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo check test bench docs fuzz lock clean
+.PHONY: demo check test bench docs fuzz lock sbom audit clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
@@ -68,6 +68,19 @@ fuzz: $(INSTALLED)
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile -q pyproject.toml --no-header --no-emit-index-url --universal --python-version 3.11 -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra demo --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock
+
+# What ships, as CycloneDX; and whether any of it has a known hole, for which an advisory service must be reached.
+TOOL = $(BIN)/python -m pip install -q --disable-pip-version-check 'uv>=0.8,<1' && $(BIN)/uv tool run -q --python $(BIN)/python
+
+sbom: | $(VENV)/bin/python
+	@mkdir -p build
+	@$(TOOL) --from 'cyclonedx-bom>=7.5,<8' cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json
+	@echo build/sbom.cdx.json
+
+audit: | $(VENV)/bin/python
+	@$(TOOL) 'pip-audit>=2.10,<3' --strict --no-deps --disable-pip --progress-spinner off -r requirements.lock || { \
+	echo "audit: failed. A package above has a known hole, or the advisory service (PyPI's JSON API) cannot be reached" >&2; \
+	echo "from here: then nothing was audited. The job audit of .github/workflows/test.yml does it on each push." >&2; exit 1; }
 
 # A compiled llama.cpp is taken from its project's index where that can be reached; LLAMA_WHEELS= compiles it for this processor.
 LLAMA_WHEELS ?= https://abetlen.github.io/llama-cpp-python/whl/cpu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
 from tests.unit.deploy.files import DEPLOY, USER, VERSION, assert_pinned, assert_settings, documents
