@@ -93,7 +93,8 @@ def fetching_models(lock: Path) -> Iterator[None]:
     Raises:
         Failed: the models cannot be fetched.
     """
-    run("what fetches the models", (*PIP, "-q", "-c", str(lock), *PULL_NEEDS))
+    say("models: first the packages that fetch them")
+    run("installing what fetches the models", (*PIP, "-q", "-c", str(lock), *PULL_NEEDS))
     with subprocess.Popen(PULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as pull:
         telling = Thread(target=tell, args=(pull,), daemon=True)
         telling.start()
