@@ -132,7 +132,7 @@ def install_llama(lock: Path, wheels: str, wait_s: float) -> None:
             say(f"llama.cpp: took the wheel from {wheels}")
             return
         say("llama.cpp: the index has no wheel for this machine")
-    say("llama.cpp: compiling takes about 7 minutes on two cores, once; pip keeps the result for the next time")
+    say("llama.cpp: to be compiled, about 7 minutes on two cores, unless pip has kept an earlier result")
     run("compiling llama.cpp", (*PIP, "-v", "--no-deps", wanted), compiled)
 
 
