@@ -15,13 +15,13 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo check test bench docs fuzz lock clean
+.PHONY: demo check test bench docs fuzz lock sbom audit clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
 	@$(BIN)/support-agent demo
 
-CODE = support_agent tests migrations docs
+CODE = support_agent tests migrations docs deploy
 LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE)
 TYPES = $(BIN)/mypy && $(BIN)/lint-imports --no-cache
 ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/benchmarks
@@ -69,18 +69,37 @@ lock: $(INSTALLED)
 	$(BIN)/uv pip compile -q pyproject.toml --no-header --no-emit-index-url --universal --python-version 3.11 -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra demo --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock
 
+# What ships, as CycloneDX; and whether any of it has a known hole, for which an advisory service must be reached.
+TOOL = $(BIN)/python -m pip install -q --disable-pip-version-check 'uv>=0.8,<1' && $(BIN)/uv tool run -q --python $(BIN)/python
+
+sbom: | $(VENV)/bin/python
+	@mkdir -p build
+	@$(TOOL) --from 'cyclonedx-bom>=7.5,<8' cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json
+	@echo build/sbom.cdx.json
+
+audit: | $(VENV)/bin/python
+	@$(TOOL) 'pip-audit>=2.10,<3' --strict --no-deps --disable-pip --progress-spinner off -r requirements.lock || { \
+	echo "audit: failed. A package above has a known hole, or the advisory service (PyPI's JSON API) cannot be reached" >&2; \
+	echo "from here: then nothing was audited. The job audit of .github/workflows/test.yml does it on each push." >&2; exit 1; }
+
+# A compiled llama.cpp is taken from its project's index where that can be reached; LLAMA_WHEELS= compiles it for this processor.
+LLAMA_WHEELS ?= https://abetlen.github.io/llama-cpp-python/whl/cpu
+# What uses the models fetches them while llama.cpp compiles.
+WITH_MODELS := $(if $(filter demo test bench,$(or $(MAKECMDGOALS),demo)),--models)
+INSTALL = $(BIN)/python deploy/install.py $(WITH_MODELS) --wheels '$(LLAMA_WHEELS)'
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "support-agent needs Python 3.11 to 3.13: make PYTHON=python3.12 demo")'
-	@echo "Making $(VENV) and installing; compiling llama.cpp takes about 7 minutes on two cores, once."
+	@echo "Making $(VENV) and installing."
 	@$(PYTHON) -m venv $(VENV)
 
 $(DEMO_INSTALLED): requirements.lock pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	@$(INSTALL) requirements.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements-dev.lock -e '.[demo]'
 	@touch $@
 
 $(INSTALLED): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	@$(INSTALL) requirements-dev.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@ $(DEMO_INSTALLED)
 

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Install what the tests run against from Debian or a kin of it: Dovecot, Postfix, PostgreSQL, and a browser.
+# Install what the tests run against from Debian or a kin of it: Dovecot, Postfix, PostgreSQL, and a browser; and what
+# checks the files of deploy/: systemd-analyze and promtool.
 #
 # The tests start private instances on free loopback ports; the system's own services are neither needed nor started.
 # Without root or apt-get it says what to do and exits 0: the tests that need a server are then skipped, except where
 # CI is set. Exit 1 only where an installation was begun and failed.
 set -eu
 
-PACKAGES="dovecot-imapd postfix postgresql openssl"
+PACKAGES="dovecot-imapd postfix postgresql openssl systemd"
 
 missing=""
 for package in $PACKAGES; do
@@ -18,7 +19,8 @@ for browser in chromium google-chrome chromium-browser; do
     command -v "$browser" >/dev/null 2>&1 && found_browser="$browser"
 done
 [ -n "${found_browser:-}" ] || missing="$missing chromium"
-if [ -z "$missing" ] && command -v dpkg-query >/dev/null 2>&1; then
+command -v promtool >/dev/null 2>&1 && found_promtool=1
+if [ -z "$missing" ] && [ -n "${found_promtool:-}" ] && command -v dpkg-query >/dev/null 2>&1; then
     echo "install-servers: all there: $PACKAGES"
     exit 0
 fi
@@ -51,5 +53,13 @@ export DEBIAN_FRONTEND=noninteractive
 echo "postfix postfix/main_mailer_type select No configuration" | debconf-set-selections
 apt-get update -q
 # shellcheck disable=SC2086
-apt-get install -q -y --no-install-recommends $missing
+[ -z "$missing" ] || apt-get install -q -y --no-install-recommends $missing
+if [ -z "${found_promtool:-}" ]; then
+    # The tool alone, out of its package: nobody needs the server that comes with it.
+    folder=$(mktemp -d)
+    (cd "$folder" && apt-get -o APT::Sandbox::User=root download -q prometheus && dpkg-deb -x prometheus_*.deb .)
+    install -m 755 "$folder/usr/bin/promtool" /usr/local/bin/promtool
+    rm -rf "$folder"
+    missing="$missing promtool"
+fi
 echo "install-servers: installed$missing"

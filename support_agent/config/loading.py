@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
+from sqlalchemy.engine import make_url
 
-from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
@@ -29,6 +29,15 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 
 MIN_SECRET_CHARACTERS = 32
+SECRETS = (
+    ("imap", "password"),
+    ("smtp", "password"),
+    ("desk_page", "oidc_client_secret"),
+    ("model", "api_key"),
+    ("probe", "password"),
+    ("store", "password"),
+)
+"""Section and key of each secret that may be in a file, which the key with `_file` behind it names."""
 
 
 def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Settings:
@@ -60,7 +69,8 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
         errors = error.errors(include_input=False)
         problems = [explain(Settings, e["loc"], e["type"], e["msg"], origins) for e in errors]
         raise SettingsRefused(problems) from None
-    return _with_passwords(_with_secret(_with_absolute_paths(settings, base, from_flags)))
+    settings = _with_secret(_with_absolute_paths(settings, base, from_flags))
+    return _with_password_in_url(_with_secrets_of_files(settings))
 
 
 def load_brands(settings: Settings) -> dict[str, Settings]:
@@ -144,24 +154,29 @@ def _absolute(value: object, folder: Path) -> object:
     return {key: _absolute(one, folder) for key, one in value.items()} if isinstance(value, Mapping) else value
 
 
-def _with_passwords(settings: Settings) -> Settings:
-    """Read passwords and the page's client secret from their files; what is given directly wins."""
+def _with_secrets_of_files(settings: Settings) -> Settings:
+    """Read each secret from its file, `<key>_file`; what is given directly wins."""
     changed: dict[str, Frozen] = {}
-    for section, server in (("imap", settings.imap), ("smtp", settings.smtp), ("probe", settings.probe)):
-        if server.password_file is not None and not server.password.get_secret_value():
-            origin = f"{section}.password_file ({server.password_file})"
-            password = SecretStr(_secret_in(server.password_file, section, "password_file", origin))
-            changed[section] = server.model_copy(update={"password": password})
-    return settings.model_copy(update=changed | _with_client_secret(settings.desk_page))
+    for section, key in SECRETS:
+        values, file_key = getattr(settings, section), f"{key}_file"
+        file, given = getattr(values, file_key), getattr(values, key)
+        if file is not None and not given.get_secret_value():
+            secret = SecretStr(_secret_in(file, section, file_key, f"{section}.{file_key} ({file})"))
+            changed[section] = values.model_copy(update={key: secret})
+    return settings.model_copy(update=changed)
 
 
-def _with_client_secret(page: DeskPageSettings) -> dict[str, DeskPageSettings]:
-    """Read `desk_page.oidc_client_secret` from its file; one that is given directly wins."""
-    key, file = "oidc_client_secret_file", page.oidc_client_secret_file
-    if file is None or page.oidc_client_secret.get_secret_value():
-        return {}
-    secret = SecretStr(_secret_in(file, "desk_page", key, f"desk_page.{key} ({file})"))
-    return {"desk_page": page.model_copy(update={"oidc_client_secret": secret})}
+def _with_password_in_url(settings: Settings) -> Settings:
+    """`store.url` with `store.password`, so that everything else needs to know the URL alone."""
+    store = settings.store
+    if not (password := store.password.get_secret_value()):
+        return settings
+    url = make_url(store.url)
+    if url.get_backend_name() == "sqlite":
+        text = "store.password: SQLite has no passwords: leave it out, or write a PostgreSQL URL into store.url"
+        raise SettingsRefused([Problem("store", "password", text)])
+    update = {"url": url.set(password=password).render_as_string(hide_password=False)}
+    return settings.model_copy(update={"store": store.model_copy(update=update)})
 
 
 def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "write it there") -> str:

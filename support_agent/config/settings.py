@@ -65,6 +65,8 @@ class ModelSettings(Frozen):
     api_key: SecretStr = SecretStr("")
     max_requests: Annotated[int, Field(ge=1, le=1024)] = 64
     """Most requests to the server at the same time, over as many connections; others wait, within their timeout."""
+    api_key_file: OptionalPath = None
+    """A file with only the key; `api_key` wins."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
     rest_after: Annotated[int, Field(ge=1, le=1000)] = 3
@@ -121,6 +123,10 @@ class StoreSettings(Frozen):
     file."""
 
     url: str = "sqlite:///support-agent.sqlite3"
+    password: SecretStr = SecretStr("")
+    """The password of PostgreSQL, instead of one in `url`."""
+    password_file: OptionalPath = None
+    """A file with only the password; `password` wins."""
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 3650
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     """Longest wait for a lock (SQLite), a connection (PostgreSQL) or a free connection."""

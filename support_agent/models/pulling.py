@@ -259,8 +259,8 @@ def _write_stamp(folder: Path, file: ModelFile) -> None:
     try:
         fresh.write_text(_stamp_text(folder, file))
         fresh.replace(stamp)
-    except PermissionError:
-        return  # the cache is read-only: the file is read at each start
+    except OSError:
+        return  # the cache is read-only, by its permissions or its mount: the file is read at each start
 
 
 def _stamp_path(folder: Path, file: ModelFile) -> Path:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
@@ -198,6 +199,27 @@ def test_a_secret_file_that_cannot_be_used_is_refused(tmp_path: Path, content: s
     with pytest.raises(ConfigError, match=f"agent.secret_file.*{what}") as error:
         load(write(tmp_path, '[agent]\nsecret_file = "secret.key"\n'))
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "dotted", ["imap.password", "smtp.password", "model.api_key", "desk_page.oidc_client_secret", "store.password"]
+)
+def test_each_secret_may_be_in_a_file_and_one_that_is_given_directly_wins(tmp_path: Path, dotted: str) -> None:
+    """Containers and systemd hand secrets over as files; a person who tries something out has none."""
+    section, _, key = dotted.partition(".")
+    (tmp_path / "the.secret").write_text("of the file\n")
+    url = 'url = "postgresql://agent@db/support"\n' if section == "store" else ""
+    path = write(tmp_path, f'[{section}]\n{key}_file = "the.secret"\n{url}')
+    for overrides, expected in ((None, "of the file"), ({dotted: "given"}, "given")):
+        assert getattr(getattr(load(path, overrides), section), key).get_secret_value() == expected
+
+
+def test_the_databases_password_becomes_part_of_its_url(tmp_path: Path) -> None:
+    """Also one with characters that mean something in a URL; SQLite has no password."""
+    settings = load(None, {"store.url": "postgresql://agent@db/support", "store.password": "p@ss/word"})
+    assert make_url(settings.store.url).password == "p@ss/word"
+    with pytest.raises(ConfigError, match=r"store\.password: SQLite has no passwords"):
+        load(None, {"store.password": "hunter2"})
 
 
 def test_no_secret_is_ever_printed(tmp_path: Path) -> None:

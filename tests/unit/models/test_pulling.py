@@ -165,6 +165,13 @@ def test_a_stamped_file_is_not_read_again_until_it_changes(tmp_path: Path) -> No
     assert locate(model(), tmp_path) is None, "verify left the stamp of a file that is wrong"
 
 
+def test_a_file_that_cannot_be_stamped_is_used_all_the_same(tmp_path: Path) -> None:
+    """A volume that is mounted to be read only refuses the stamp, as the folder in its place does here."""
+    path = place(tmp_path, model(), CONTENT)
+    path.with_name(f"{path.name}.verified").mkdir()
+    assert locate(model(), tmp_path) == path
+
+
 def test_a_stamp_of_another_pin_does_not_count(tmp_path: Path) -> None:
     """Rule: a new version of a model with the same size is not taken for the old one."""
     place(tmp_path, model(), CONTENT)
