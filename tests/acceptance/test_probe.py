@@ -57,9 +57,7 @@ def watched(
         empty(dovecot, user)
     folder = tmp_path_factory.mktemp("watched")
     workspace, port = workspace_in(folder, program.run), free_port()
-    settings = (
-        servers_as_settings(dovecot, postfix) | PROBE | {"WATCH__PORT": str(port), "WATCH__EXPIRES_DAYS": "90"}
-    )
+    settings = servers_as_settings(dovecot, postfix) | PROBE | {"WATCH__PORT": str(port), "WATCH__EXPIRES_DAYS": "90"}
     with (folder / "log").open("wb") as out:
         worker = subprocess.Popen([*COMMAND, "run"], cwd=workspace, env=environment(settings), stdout=out, stderr=out)
     try:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from support_agent.watch.metrics import METRICS, Kind
 
+from support_agent.watch.metrics import METRICS, Kind
 from tests.servers.postgres import skip_or_fail
 from tests.unit.deploy.files import DEPLOY, documents
 
