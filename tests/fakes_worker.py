@@ -61,8 +61,10 @@ class FakeMailbox:
             return Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=0)
         if cursor.uid_validity == self.uid_validity:
             return cursor
-        changes = {"uid_validity": self.uid_validity, "last_uid": 0, "rescan_until": len(self.mails)}
-        return cursor.model_copy(update=changes)
+        newest = len(self.mails)
+        in_doubt_until = newest if cursor.in_doubt_until > cursor.last_uid else 0
+        changes = {"last_uid": 0, "rescan_until": newest, "in_doubt_until": in_doubt_until}
+        return cursor.model_copy(update={"uid_validity": self.uid_validity, **changes})
 
     def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
         self.on_fetch()

@@ -17,18 +17,20 @@ from support_agent.cases.senders import Senders
 from support_agent.mail.head import split_head
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import Message
-from support_agent.store.records import MailId, MailRecord, MailStatus
+from support_agent.store.records import MailRecord, MailStatus
 from support_agent.store.store import Store
 
 TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
 COPY_RULE = "copy"
 """Screening rule of a copy whose bytes differ from the mail received before."""
 DOUBT_RULE = "rescan"
-"""Screening rule of a possible copy: the mail was read again from a folder, or has neither Message-ID nor Date."""
+"""Screening rule of a possible copy: the mail was read again from a folder, has neither Message-ID nor Date, or may
+have been handled by a store that was lost."""
 SYNTHETIC_DIGITS = 32
 SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
 """A tag that a relaying server may add to a subject, such as "[EXTERNAL]"."""
 RENUMBERED = "the folder was renumbered and is read again"
+RESTORED = "the store was restored from a backup"
 SENDER_CLOCK_ERROR = timedelta(days=1)
 """How far a sender's clock may be ahead without hiding that retention may have deleted the original."""
 
@@ -49,7 +51,11 @@ class Copies:
         if screening.verdict is Verdict.DROP:
             return screening
         is_taken_up = screening.verdict in TAKEN_UP
-        if self._is_rescanned(mail.id):
+        recorded = self.store.mails.get(mail.id)
+        if is_taken_up and recorded is not None and recorded.in_doubt:
+            why = self._taken_up_again(mail, RESTORED)
+            return _copy(why) if why else _in_doubt(f"{RESTORED}: this mail may have been handled since that backup")
+        if self._is_rescanned(recorded):
             why = self._taken_up_again(mail) if is_taken_up else self._filed_again(mail)
             doubt = self._doubt(mail, now) if is_taken_up and not why else ""
             return _in_doubt(f"{RENUMBERED}: {doubt}") if doubt else _copy(why) if why else screening
@@ -79,7 +85,7 @@ class Copies:
                 return "a copy of a mail that was filed before: the same Message-ID, sender, date and body"
         return ""
 
-    def _taken_up_again(self, mail: ReceivedMail) -> str:
+    def _taken_up_again(self, mail: ReceivedMail, read_why: str = RENUMBERED) -> str:
         """Why a mail that is read again is one that was answered or escalated, or "".
 
         Moving a mailbox may change a mail's text, its date or its authentication results, but hardly all of them.
@@ -90,7 +96,7 @@ class Copies:
             is_same_text = bool(message.visible_text.strip()) and other.visible_text == message.visible_text
             is_same_date = _is_same_date(other, message) and not message.has_synthetic_id
             if other.from_ == message.from_ and (is_same_text or is_same_date):
-                return f"{RENUMBERED}: a mail of the same id, sender, and date or text was handled before"
+                return f"{read_why}: a mail of the same id, sender, and date or text was handled before"
         return ""
 
     def _filed_again(self, mail: ReceivedMail) -> str:
@@ -120,9 +126,8 @@ class Copies:
             if record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record):
                 yield ReceivedMail.of(record.id, self.store.mails.raw(record.id))
 
-    def _is_rescanned(self, mail_id: MailId) -> bool:
+    def _is_rescanned(self, mail: MailRecord | None) -> bool:
         """Whether the mail was already in its folder when the folder was renumbered (S31)."""
-        mail = self.store.mails.get(mail_id)
         cursor = self.store.cursors.get(mail.folder) if mail is not None else None
         if mail is None or cursor is None or mail.uid_validity != cursor.uid_validity:
             return False

@@ -58,6 +58,11 @@ class Fetched(Frozen):
     is_rescan: bool = False
     arrived_at: datetime | None = None
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a store that was lost may have handled the mail."""
+        return self.uid <= self.cursor.in_doubt_until
+
 
 class Mailbox:
     """An open connection to one folder; use it as a context manager, from one thread.
@@ -123,8 +128,10 @@ class Mailbox:
             return Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=0)
         if cursor.uid_validity == uid_validity:
             return cursor
-        changes = {"uid_validity": uid_validity, "last_uid": 0, "rescan_until": self._reader().newest_uid()}
-        return cursor.model_copy(update=changes)
+        newest = self._reader().newest_uid()
+        in_doubt_until = newest if cursor.in_doubt_until > cursor.last_uid else 0
+        changes = {"last_uid": 0, "rescan_until": newest, "in_doubt_until": in_doubt_until}
+        return cursor.model_copy(update={"uid_validity": uid_validity, **changes})
 
     def end(self) -> Cursor:
         """The cursor after the newest mail: for a first start that ignores old mail."""
