@@ -12,9 +12,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -103,7 +104,7 @@ def new_archive(folder: Path, now: datetime) -> Iterator[tuple[Path, Path]]:
                 shutil.rmtree(left)
             made = folder / f"{UNFINISHED}{os.getpid()}"
             made.mkdir(mode=PRIVATE_FOLDER)
-            named = _free_name(folder, now)
+            named = folder / free_name(f"{PREFIX}{stamp(now)}", lambda name: (folder / name).exists())
             yield made, named
             made.rename(named)
             sync(folder)
@@ -116,14 +117,15 @@ def new_archive(folder: Path, now: datetime) -> Iterator[tuple[Path, Path]]:
         ) from error
 
 
-def _free_name(folder: Path, now: datetime) -> Path:
-    named = folder / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    number = 1
-    found = named
-    while found.exists():
-        number += 1
-        found = named.with_name(f"{named.name}-{number}")
-    return found
+def stamp(now: datetime) -> str:
+    """An instant as part of a name."""
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+
+
+def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
+    """The name, or with a number behind it where it is taken."""
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if not is_taken(one))
 
 
 def finish(made: Path, manifest: Manifest) -> None:

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from sqlalchemy import URL, Connection, MetaData, NullPool, create_engine, inspe
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
-from support_agent.ops.backup.archive import DatabaseCopy, read_chunks, sync, write_part
+from support_agent.ops.backup.archive import DatabaseCopy, free_name, read_chunks, stamp, sync, write_part
 from support_agent.ops.backup.snapshot import OLDER_TABLES, copy_in, quoted
 from support_agent.store.database import RESTORING, VERSION_TABLE, mapped_errors, normalise_url, restoring_folder
 from support_agent.store.store import Store
@@ -29,6 +29,8 @@ from support_agent.store.tables import Row
 
 BUSY_S = 1.0
 """Longest wait for other processes to close the database before."""
+KEPT = "support_agent_replaced_"
+"""Begins the names of the schemas in which replaced stores are kept."""
 SIDE_FILES = ("", "-wal", "-shm")
 
 
@@ -67,11 +69,6 @@ def target_of(url: str, migrations_dir: Path, timeout_s: float, *, has_engine: b
         engine = Path(str(normalise_url(engine_url(url)).database)) if has_engine else None
         return FileTarget(Path(str(parsed.database)), engine, migrations_dir, timeout_s)
     return ServerTarget(parsed, migrations_dir, timeout_s, has_engine=has_engine)
-
-
-def stamp(now: datetime) -> str:
-    """An instant as part of a name."""
-    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 class FileTarget:
@@ -140,7 +137,10 @@ class FileTarget:
         for folder in {path.parent for path in self._files.values()} | {self._restoring / "old"}:
             sync(folder)
         is_kept = any((self._restoring / "old").iterdir())
-        kept = self._path.with_name(f"{self._path.name}.replaced-{stamp(now)}") if is_kept else self._unfinished
+        kept = self._unfinished
+        if is_kept:
+            name = f"{self._path.name}.replaced-{stamp(now)}"
+            kept = self._path.with_name(free_name(name, lambda one: self._path.with_name(one).exists()))
         self._restoring.rename(kept)
         sync(self._path.parent)
         if not is_kept:
@@ -231,8 +231,9 @@ class ServerTarget:
             connection.execute(text(f"DROP SCHEMA {RESTORING} CASCADE"))
 
     def finish(self, now: datetime) -> str:
-        kept = f"support_agent_replaced_{stamp(now).lower()}"
         with self._connected() as connection:
+            schemas = inspect(connection).get_schema_names()
+            kept = quoted(connection, free_name(f"{KEPT}{stamp(now).lower()}", lambda one: one in schemas))
             connection.execute(text(f"CREATE SCHEMA {kept}"))
             here = str(connection.execute(text("SELECT current_schema()")).scalar())
             before = [name for name in inspect(connection).get_table_names(here) if _is_ours(name)]
@@ -256,7 +257,7 @@ class ServerTarget:
         metadata = MetaData(schema=engine_schema.SCHEMA)
         metadata.reflect(connection, only=lambda name, _: name != engine_schema.VERSION_TABLE)
         for table in metadata.sorted_tables:
-            aside = quoted(connection, f"{ENGINE_PREFIX}{table.name}", kept)
+            aside = f"{kept}.{quoted(connection, f'{ENGINE_PREFIX}{table.name}')}"
             there = quoted(connection, table.name, engine_schema.SCHEMA)
             connection.execute(text(f"CREATE TABLE {aside} AS TABLE {there}"))
         names = ", ".join(quoted(connection, table.name, engine_schema.SCHEMA) for table in metadata.sorted_tables)
