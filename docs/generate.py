@@ -37,6 +37,8 @@ FIRST = (
     "outbox",
     "case",
     "autonomy",
+    "backup",
+    "restore",
 )
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 

@@ -39,10 +39,11 @@ def is_answered_in(mailbox: SentMails, settings: Settings, mail_id: MailId) -> b
         return False
     agent = settings.agent
     domain = agent.address.rpartition("@")[2]
-    answer = message_id(agent.secret, domain, case_id_of(mail_id), mail_id, OutgoingKind.ANSWER.value)
+    opened = case_id_of(mail_id), mail_id, OutgoingKind.ANSWER.value
+    answers = [message_id(secret, domain, *opened) for secret in agent.secrets]
     try:
         folder = settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
-        return folder is not None and mailbox.has_message_id(folder, answer)
+        return folder is not None and any(mailbox.has_message_id(folder, answer) for answer in answers)
     except SupportAgentError as error:
         log.warning("sent_folder_failed", code=error.code, error=str(error))
         return False

@@ -41,6 +41,7 @@ def left_out(settings: Settings) -> tuple[str, ...]:
     agent, oauth = settings.agent, settings.oauth
     files = (
         agent.secret_file,
+        *agent.previous_secret_files,
         settings.imap.password_file,
         settings.smtp.password_file,
         oauth.client_secret_file,

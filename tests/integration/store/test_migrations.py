@@ -40,6 +40,7 @@ PINNED = {
     "0012": "8db5005480eef3a7ab0f4fbc7ae2645f8955bfaa88614b6b8025fdc4716eb092",
     "0013": "4b53b8b1821eea09e7fac7a7d80080cd2552004a0e874e7698637f43a7878d14",
     "0014": "63b2ea58bcd8cdcbdbff41aa3101c9a8f08d82f59d520543d436cc8bdb24482e",
+    "0015": "0f6d6e192bd5e8aab342905dea066b113ab8eefa72c7db0d7622be1253d090e9",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
 SINCE = {
@@ -51,6 +52,7 @@ SINCE = {
     "labels": "0008",
     "case_changes": "0009",
     "leases": "0015",
+    "programs": "0019",
 }
 """The migration that brought a table, of those that were not there from the beginning."""
 NAMES = {
