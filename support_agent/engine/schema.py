@@ -1,7 +1,7 @@
 """The version of the engine's tables: each migration of the engine's library has a number, which its tables keep.
 
 Invariant: tables that a newer library has made are refused before anything is written to them. Checked by
-tests/integration/engine/test_schema.py.
+tests/integration/backup/test_refusals.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files of a configuration that a backup has: the company's words, and how the agent is set up; no secret's file.
 
 What can be computed again is left out: the index of the documents, the models, the entities of the fact room. Checked
-by tests/unit/ops/backup/test_company_files.py.
+by tests/unit/ops/backup/test_archive.py.
 """
 
 from __future__ import annotations
