@@ -53,7 +53,7 @@ def rewritten(archive: Path, **changes: object) -> None:
 def test_a_store_with_mails_is_replaced_only_on_request_and_kept(settings: Settings, archive: Path) -> None:
     with Store.open(settings.store.url, MIGRATIONS) as store:
         record(store, 2)
-    with pytest.raises(ConfigError, match="has mails; nothing was changed: restore with --replace"):
+    with pytest.raises(ConfigError, match="has mails: restore with --replace, which keeps it aside; nothing was changed"):
         put_back(archive, settings)
     assert mails(settings) == 2
     (kept,) = put_back(archive, settings, may_replace=True).kept
@@ -99,7 +99,7 @@ def test_a_backup_of_a_newer_program_is_refused_with_its_version(settings: Setti
         put_back(archive, settings, may_replace=True)
     content = json.loads((archive / MANIFEST).read_text())
     (archive / MANIFEST).write_text(json.dumps(content | {"format": 2, "more": 1}))
-    with pytest.raises(ConfigError, match=r"made by support-agent 9\.1\.0, a newer version; nothing was changed"):
+    with pytest.raises(ConfigError, match=r"made by support-agent 9\.1\.0, a newer version: install that version"):
         put_back(archive, settings, may_replace=True)
     assert mails(settings) == 1
 

@@ -97,8 +97,9 @@ def at_revision(
         else:
             copies[revision] = f"sqlite:///{shutil.copy(file, folder / f'{revision}.sqlite3')}"
     yield copies.__getitem__
-    for one in (url, *copies.values()) if cluster is not None else ():
-        cluster.drop_database(one)
+    if cluster is not None:
+        for one in (url, *copies.values()):
+            cluster.drop_database(one)
 
 
 @pytest.mark.parametrize("revision", RELEASED)

@@ -34,8 +34,13 @@ def test_a_real_server_tells_what_has_changed(dovecot: Dovecot) -> None:
         assert mailbox.folder_state("Sent") != before
 
         searches: list[object] = []
-        search = mailbox._client.search
-        mailbox._client.search = lambda *what: (searches.append(what), search(*what))[1]
+        real = mailbox._client.search
+
+        def search(*what: object) -> object:
+            searches.append(what)
+            return real(*what)
+
+        mailbox._client.search = search
         person.append("INBOX", mail(1))
         assert uids_of(mailbox, 0) == [1]
         assert (uids_of(mailbox, 1), len(searches)) == ([], 1)

@@ -143,6 +143,7 @@ def test_without_a_word_from_the_sent_folder_a_person_decides(office: Office) ->
     """It cannot be read, or nobody files copies there."""
     disaster(office)
     Shift(office, FakeMailbox([write(REFUND)], is_sent_away=True)).work()
+    disaster(office)
     none = with_imap(replace(office), sent_copies=SentCopies.NONE)
     other = write(CANCEL)
     Shift(none, FakeMailbox([write(REFUND), other], sent={answer_id(office, other)})).work()

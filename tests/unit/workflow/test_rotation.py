@@ -68,7 +68,8 @@ def test_a_command_of_the_desk_works_until_its_secret_is_removed(office: Office,
 
 def test_a_command_of_the_desk_still_expires_after_a_rotation(office: Office) -> None:
     given = proposed_in(office)
-    after = replace(rotated(given.office, OLD), clock=Clock(NOON + timedelta(hours=given.office.settings.desk.key_valid_h)))
+    valid = timedelta(hours=given.office.settings.desk.key_valid_h)
+    after = replace(rotated(given.office, OLD), clock=Clock(NOON + valid + valid))
     mail_id = order(after, given.lines["approve"])
     assert status_of(after, given.answer) == "proposed"
     assert "its key expired" in told(after, mail_id)

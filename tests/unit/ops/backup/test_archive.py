@@ -36,9 +36,13 @@ def test_a_backup_is_named_by_its_time_and_is_private(tmp_path: Path) -> None:
 
 
 def test_a_block_that_fails_leaves_no_backup(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), new_archive(tmp_path, NOON) as (path, _):
-        (path / "part").write_bytes(b"half")
-        raise RuntimeError
+    def dying() -> None:
+        with new_archive(tmp_path, NOON) as (path, _):
+            (path / "part").write_bytes(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        dying()
     assert not list(tmp_path.glob("support-agent-*"))
 
 
@@ -62,7 +66,7 @@ def test_a_changed_manifest_is_damaged(tmp_path: Path, change: str) -> None:
 def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
     path = made(tmp_path)
     (path / "files" / "a").unlink()
-    with pytest.raises(PermanentError, match="lacks .*files/a"):
+    with pytest.raises(PermanentError, match=r"lacks .*files/a"):
         verify(path)
 
 
