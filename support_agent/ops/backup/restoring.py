@@ -26,11 +26,8 @@ from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.database import normalise_url
 from support_agent.store.lock import only_process
-from support_agent.store.records import DeliverySource, OutboxStatus
 from support_agent.store.store import Store
 
-WAITING = (OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.SENDING)
-"""Statuses of mails that may have gone out after the backup."""
 SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours."""
 
@@ -107,11 +104,7 @@ def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
 def put_in_doubt(store: Store, made_at: datetime, now: datetime, imap: ImapSettings) -> int:
     """Leave to people what may have happened after the backup was made; return how many mails became uncertain."""
     detail = f"restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC: it may have gone out since"
-    uncertain = 0
-    for row in store.deliveries.unconfirmed(WAITING):
-        if not row.kind.is_for_desk:
-            store.deliveries.update(row.id, OutboxStatus.UNCERTAIN, DeliverySource.RESTORE, detail, now, WAITING)
-            uncertain += 1
+    uncertain = store.deliveries.doubt_waiting(detail, now)
     store.mails.doubt_open()
     left_before = made_at - SERVER_CLOCK_LAG if imap.skip_existing else None
     # No folder has the UIDVALIDITY 0: where there is no cursor yet, the folder is read from its start.
