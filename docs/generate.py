@@ -38,6 +38,8 @@ FIRST = (
     "outbox",
     "case",
     "autonomy",
+    "backup",
+    "restore",
 )
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 

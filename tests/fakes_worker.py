@@ -16,6 +16,7 @@ from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Failure, InHand
 from support_agent.errors import SupportAgentError, TransientError
+from support_agent.mail.message import parse
 from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, OutgoingMail, mail_id_of
@@ -46,6 +47,9 @@ class FakeMailbox:
     handled: list[int] = field(default_factory=list)
     arrivals: dict[int, datetime] = field(default_factory=dict)
     """When a mail arrived, by UID; unknown where it is not here."""
+    sent: set[str] = field(default_factory=set)
+    """The Message-IDs of the Sent folder."""
+    is_sent_away: bool = False
 
     def __enter__(self) -> FakeMailbox:
         self.on_open()
@@ -61,8 +65,10 @@ class FakeMailbox:
             return Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=0)
         if cursor.uid_validity == self.uid_validity:
             return cursor
-        changes = {"uid_validity": self.uid_validity, "last_uid": 0, "rescan_until": len(self.mails)}
-        return cursor.model_copy(update=changes)
+        newest = len(self.mails)
+        in_doubt_until = newest if cursor.in_doubt_until > cursor.last_uid else 0
+        changes = {"last_uid": 0, "rescan_until": newest, "in_doubt_until": in_doubt_until}
+        return cursor.model_copy(update={"uid_validity": self.uid_validity, **changes})
 
     def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
         self.on_fetch()
@@ -87,6 +93,17 @@ class FakeMailbox:
         if uid not in self.handled:
             self.handled.append(uid)
             self.after_mail()
+
+    def special_folder(self, use: str) -> str | None:
+        return "Sent"
+
+    def has_message_id(self, folder: str, message_id: str) -> bool:
+        if self.is_sent_away:
+            raise TransientError("imap.example.com:993 refused a command")
+        return message_id in self.sent
+
+    def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
+        self.sent.add(parse(raw).message_id)
 
     def numbered_anew(self) -> FakeMailbox:
         """The same folder on another server, which has changed each mail's bytes on the way."""

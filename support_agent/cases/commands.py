@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, assert_never
@@ -110,10 +110,10 @@ class Ticket(NamedTuple):
             return None
         return command.value, self.case_id, self.packet_id, subject, self.until.isoformat()
 
-    def fits(self, secret: SecretStr, given: Given) -> bool:
+    def fits(self, secrets: Sequence[SecretStr], given: Given) -> bool:
         """Whether the key of a command was made for this packet, and for what it is about now."""
         parts = self.parts(given.command)
-        return parts is not None and is_desk_key(secret, given.key, *parts)
+        return parts is not None and is_desk_key(secrets, given.key, *parts)
 
 
 def digest_of(raw: bytes) -> str:

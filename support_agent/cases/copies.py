@@ -24,11 +24,13 @@ TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
 COPY_RULE = "copy"
 """Screening rule of a copy whose bytes differ from the mail received before."""
 DOUBT_RULE = "rescan"
-"""Screening rule of a possible copy: the mail was read again from a folder, or has neither Message-ID nor Date."""
+"""Screening rule of a possible copy: the mail was read again from a folder, has neither Message-ID nor Date, or may
+have been handled by a store that was lost."""
 SYNTHETIC_DIGITS = 32
 SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
 """A tag that a relaying server may add to a subject, such as "[EXTERNAL]"."""
 RENUMBERED = "the folder was renumbered and is read again"
+RESTORED = "the store was restored from a backup"
 SENDER_CLOCK_ERROR = timedelta(days=1)
 """How far a sender's clock may be ahead without hiding that retention may have deleted the original."""
 
@@ -49,6 +51,10 @@ class Copies:
         if screening.verdict is Verdict.DROP:
             return screening
         is_taken_up = screening.verdict in TAKEN_UP
+        recorded = self.store.mails.get(mail.id) if is_taken_up else None
+        if recorded is not None and recorded.in_doubt:
+            why = self._taken_up_again(mail, RESTORED)
+            return _copy(why) if why else _in_doubt(f"{RESTORED}: this mail may have been handled since that backup")
         if self.store.cursors.is_rescanned(mail.id):  # it was in its folder already when that was renumbered (S31)
             why = self._taken_up_again(mail) if is_taken_up else self._filed_again(mail)
             doubt = self._doubt(mail, now) if is_taken_up and not why else ""
@@ -79,7 +85,7 @@ class Copies:
                 return "a copy of a mail that was filed before: the same Message-ID, sender, date and body"
         return ""
 
-    def _taken_up_again(self, mail: ReceivedMail) -> str:
+    def _taken_up_again(self, mail: ReceivedMail, read_why: str = RENUMBERED) -> str:
         """Why a mail that is read again is one that was answered or escalated, or "".
 
         Moving a mailbox may change a mail's text, its date or its authentication results, but hardly all of them.
@@ -90,7 +96,7 @@ class Copies:
             is_same_text = bool(message.visible_text.strip()) and other.visible_text == message.visible_text
             is_same_date = _is_same_date(other, message) and not message.has_synthetic_id
             if other.from_ == message.from_ and (is_same_text or is_same_date):
-                return f"{RENUMBERED}: a mail of the same id, sender, and date or text was handled before"
+                return f"{read_why}: a mail of the same id, sender, and date or text was handled before"
         return ""
 
     def _filed_again(self, mail: ReceivedMail) -> str:

@@ -19,6 +19,7 @@ import typer
 from support_agent.cli import case_printing, printing
 from support_agent.cli.autonomy import autonomy_app
 from support_agent.cli.backtest import backtest, coverage, what_if
+from support_agent.cli.backup import backup_app, restore
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.case import case_app
 from support_agent.cli.desk import desk
@@ -50,6 +51,8 @@ app.add_typer(autonomy_app, name="autonomy")
 app.add_typer(case_app, name="case")
 app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
+app.add_typer(backup_app, name="backup")
+app.command()(restore)
 app.command("eval")(eval_)
 app.command()(calibrate)
 app.command()(desk)

@@ -42,6 +42,11 @@ class AgentSettings(Frozen):
     secret: SecretStr = SecretStr("")
     """Key for the Message-ID and origin headers; at least 32 characters; `init` writes `secret.key`."""
     secret_file: OptionalPath = None
+    previous_secrets: tuple[SecretStr, ...] = ()
+    """Keys that `secret` has replaced: they sign nothing new, and what they signed is still recognised. Take one out
+    when its packets' commands have expired (`desk.key_valid_h`) and no bounce of its mails can come any more."""
+    previous_secret_files: tuple[Path, ...] = ()
+    """Files with one such key each."""
     answers_from_level: Annotated[int, Field(ge=AUTHENTICATED, le=CUSTOMER)] = AUTHENTICATED
     """Lowest sender level that gets answers; a person gets the mails of lower levels. 1 also answers senders whose
     domain has no DMARC, some of them forged; their answers hold public documents and nothing of the mail."""
@@ -80,6 +85,11 @@ class AgentSettings(Frozen):
     `support-agent pause` does the same without a restart."""
     pause_file: Path = Path("paused")
     """While this file exists, the agent is paused; the file's first line is the reason."""
+
+    @property
+    def secrets(self) -> tuple[SecretStr, ...]:
+        """The keys whose signatures count, the one that signs first."""
+        return (self.secret, *self.previous_secrets)
 
     @property
     def can_identify(self) -> bool:

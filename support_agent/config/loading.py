@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 from sqlalchemy.engine import make_url
 
+from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
@@ -151,6 +152,8 @@ def _absolute(value: object, folder: Path) -> object:
     """A setting with its paths absolute."""
     if isinstance(value, Path):
         return folder / value.expanduser()
+    if isinstance(value, tuple):
+        return tuple(_absolute(one, folder) for one in value)
     return {key: _absolute(one, folder) for key, one in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -196,15 +199,32 @@ def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "wri
 
 
 def _with_secret(settings: Settings) -> Settings:
-    """Read `agent.secret` from `agent.secret_file`; a secret that is given directly wins."""
+    """Read `agent.secret` from `agent.secret_file`, a secret that is given directly wins; and the previous secrets."""
     agent = settings.agent
     secret, key, origin = agent.secret.get_secret_value(), "secret", "agent.secret"
-
     if not secret and agent.secret_file is not None:
         key, origin = "secret_file", f"agent.secret_file ({agent.secret_file})"
         secret = _secret_in(agent.secret_file, "agent", key, origin, "`support-agent init` writes one")
-    if secret and len(secret) < MIN_SECRET_CHARACTERS:
+    if secret:
+        _refuse_short(secret, key, origin)
+    changes = {"secret": SecretStr(secret), "previous_secrets": tuple(_previous_secrets(agent))}
+    return settings.model_copy(update={"agent": agent.model_copy(update=changes)})
+
+
+def _previous_secrets(agent: AgentSettings) -> Iterator[SecretStr]:
+    """Those that are given directly, and those of the files."""
+    for secret in agent.previous_secrets:
+        _refuse_short(secret.get_secret_value(), "previous_secrets", "agent.previous_secrets")
+        yield secret
+    for file in agent.previous_secret_files:
+        origin = f"agent.previous_secret_files ({file})"
+        text = _secret_in(file, "agent", "previous_secret_files", origin, "take it out of the list if it is not needed")
+        _refuse_short(text, "previous_secret_files", origin)
+        yield SecretStr(text)
+
+
+def _refuse_short(secret: str, key: str, origin: str) -> None:
+    if len(secret) < MIN_SECRET_CHARACTERS:
         todo = f"use at least {MIN_SECRET_CHARACTERS} random characters"
         text = f"{origin}: shorter than {MIN_SECRET_CHARACTERS} characters: {todo}"
         raise SettingsRefused([Problem("agent", key, text)])
-    return settings.model_copy(update={"agent": agent.model_copy(update={"secret": SecretStr(secret)})})

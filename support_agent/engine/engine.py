@@ -25,6 +25,7 @@ from typing import NamedTuple
 import structlog
 from dbos import DBOS, DBOSClient, DBOSConfig, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
+from dbos._migration import sqlite_migrations  # the library says in no public place which tables it knows
 from pydantic import JsonValue
 
 from support_agent.config.settings import EngineSettings
@@ -33,6 +34,7 @@ from support_agent.engine.database import is_postgresql, mapped_errors, prepare,
 from support_agent.engine.hands import Hands
 from support_agent.engine.queues import Announcements, Queues
 from support_agent.engine.records import JsonSerializer, brand_and_mail, failure_of, id_of, interruptions_of, queue_of
+from support_agent.engine.schema import refuse_newer
 from support_agent.engine.steps import Steps, Work, first_line, known_error
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
@@ -47,6 +49,8 @@ FAILED = ["ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 FINISHED = ["SUCCESS", *FAILED]
 
 DELETE_BATCH = 500
+KNOWN_SCHEMA = len(sqlite_migrations)
+"""The newest version of the engine's tables that the library knows; its numbers are the same on each database."""
 LOST_AFTER_S = 5.0
 """After this time a mail is queued again that is recorded as running here while no thread runs it."""
 LAST_PLACE = 2**30
@@ -135,6 +139,7 @@ class Engine:
             raise ConfigError("an engine is already running in this process: stop it first")
         if self._stopping.is_set():
             raise RuntimeError("a stopped engine does not start again: make one with a new executor id")
+        refuse_newer(self._url, KNOWN_SCHEMA)
         prepare(self._url)
         _route_library_log()
 
@@ -493,6 +498,17 @@ def _next_place(client: DBOSClient | type[DBOS]) -> int:
 def _logged(brand: str) -> dict[str, str]:
     """What the log says of a brand."""
     return {"brand": brand} if brand else {}
+
+
+def create_tables(url: str) -> None:
+    """Create the engine's tables where there are none, as the first launch does.
+
+    Raises:
+        ConfigError: a newer version made them.
+    """
+    refuse_newer(url, KNOWN_SCHEMA)
+    _route_library_log()
+    DBOS.migrate(url)
 
 
 def executor_id(nonce: str) -> str:

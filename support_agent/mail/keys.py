@@ -1,7 +1,10 @@
 """Sign our Message-IDs and origin headers, so that we recognise them later (HMAC-SHA256 under `agent.secret`).
 
+`agent.secret` signs; what `agent.previous_secrets` have signed is still recognised (`AgentSettings.secrets`).
+
 Invariant: the same arguments give the same id on every try and in every replay, and nobody without the key can make an
-id that verifies; an empty or short key signs and verifies nothing. Checked by tests/unit/mail/test_keys.py.
+id that verifies; an empty or short key signs and verifies nothing. Checked by tests/unit/mail/test_keys.py and
+tests/unit/workflow/test_rotation.py.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import SecretStr
@@ -52,10 +56,10 @@ def message_id(secret: SecretStr, domain: str, case_id: str, mail_id: str, kind:
     return f"<sa.{token}.{_tag(secret, 'message-id', token)}@{domain}>"
 
 
-def is_own_message_id(secret: SecretStr, candidate: str) -> bool:
-    """Whether `message_id` made it with this key; the domain may differ, because gateways rewrite it."""
+def is_own_message_id(secrets: Sequence[SecretStr], candidate: str) -> bool:
+    """Whether `message_id` made it with one of these keys; the domain may differ, because gateways rewrite it."""
     match = OWN_MESSAGE_ID.fullmatch(candidate.strip())
-    return match is not None and _verifies(secret, match[2], "message-id", match[1])
+    return match is not None and _verifies(secrets, match[2], "message-id", match[1])
 
 
 def envelope_id(own_id: str) -> str:
@@ -77,7 +81,7 @@ def bounce_address(address: str, own_id: str) -> str:
     return f"{keyed}@{domain}" if len(keyed) <= MAX_LOCAL_CHARACTERS else address
 
 
-def named_id(secret: SecretStr, domain: str, text: str) -> str | None:
+def named_id(secrets: Sequence[SecretStr], domain: str, text: str) -> str | None:
     """Our Message-ID that a Message-ID, an envelope id or a bounce address names; None if it is not ours.
 
     Args:
@@ -88,11 +92,13 @@ def named_id(secret: SecretStr, domain: str, text: str) -> str | None:
         (ENVELOPE_ID, TAG_BITS // 4),
         (VERP_ADDRESS, VERP_TAG_DIGITS),
     ):
-        match = form.fullmatch(text.strip())
-        if match is not None and _is_usable(secret):
+        if (match := form.fullmatch(text.strip())) is None:
+            continue
+        for secret in filter(_is_usable, secrets):
             tag = _tag(secret, "message-id", match[1])
-            is_ours = hmac.compare_digest(match[2], tag[:tag_digits])
-            return f"<sa.{match[1]}.{tag}@{domain}>" if is_ours else None
+            if hmac.compare_digest(match[2], tag[:tag_digits]):
+                return f"<sa.{match[1]}.{tag}@{domain}>"
+        return None
     return None
 
 
@@ -102,12 +108,12 @@ def origin_header(secret: SecretStr, own_id: str, hops: int) -> str:
     return f"v1; hops={hops}; token={token}; tag={_tag(secret, 'origin', str(hops), token)}"
 
 
-def read_origin(secret: SecretStr, value: str) -> Origin | None:
+def read_origin(secrets: Sequence[SecretStr], value: str) -> Origin | None:
     """Parse an origin header, also one of another installation, whose hops count too; None if it is malformed."""
     match = ORIGIN.fullmatch(value.strip())
     if match is None:
         return None
-    return Origin(hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2]))
+    return Origin(hops=int(match[1]), is_ours=_verifies(secrets, match[3], "origin", str(int(match[1])), match[2]))
 
 
 def desk_key(secret: SecretStr, *parts: str) -> str:
@@ -121,9 +127,10 @@ def desk_key(secret: SecretStr, *parts: str) -> str:
     return base64.b32encode(bytes.fromhex(_tag(secret, "desk", *parts))).decode().rstrip("=")
 
 
-def is_desk_key(secret: SecretStr, candidate: str, *parts: str) -> bool:
-    """Whether `desk_key` made it of these parts; compared in constant time."""
-    return _is_usable(secret) and hmac.compare_digest(candidate.encode(), desk_key(secret, *parts).encode())
+def is_desk_key(secrets: Sequence[SecretStr], candidate: str, *parts: str) -> bool:
+    """Whether `desk_key` made it of these parts with one of these keys; compared in constant time."""
+    usable = filter(_is_usable, secrets)
+    return any(hmac.compare_digest(candidate.encode(), desk_key(secret, *parts).encode()) for secret in usable)
 
 
 def boundary(own_id: str) -> str:
@@ -135,8 +142,8 @@ def _tag(secret: SecretStr, *parts: str) -> str:
     return _hmac(secret, *parts)[: TAG_BITS // 4]
 
 
-def _verifies(secret: SecretStr, tag: str, *parts: str) -> bool:
-    return _is_usable(secret) and hmac.compare_digest(tag, _tag(secret, *parts))
+def _verifies(secrets: Sequence[SecretStr], tag: str, *parts: str) -> bool:
+    return any(hmac.compare_digest(tag, _tag(secret, *parts)) for secret in filter(_is_usable, secrets))
 
 
 def _is_usable(secret: SecretStr) -> bool:

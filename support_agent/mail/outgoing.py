@@ -136,7 +136,7 @@ def thread_subject(subject: str) -> str | None:
 
 def next_hops(parent: Message, agent: AgentSettings) -> int:
     """The hop count of an answer to `parent`: one more than its highest, whichever installation signed it (S50)."""
-    origins = [read_origin(agent.secret, value) for value in parent.all_headers(ORIGIN_HEADER)]
+    origins = [read_origin(agent.secrets, value) for value in parent.all_headers(ORIGIN_HEADER)]
     return 1 + max((origin.hops for origin in origins if origin is not None), default=0)
 
 

@@ -144,6 +144,9 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
     if not agent.secret.get_secret_value():
         todo = "set it to a file with 32 random characters or more; `support-agent init` writes one"
         findings.append(config.finding("agent.secret_file", "agent.secret_file is not set", todo))
+    if agent.secret in agent.previous_secrets:
+        what, todo = "agent.secret is among the previous secrets", "write a new secret, or take the old one out"
+        findings.append(config.finding("agent.previous_secret_files", what, todo, severity=Severity.WARNING))
     if settings.model.planner == "openai":
         for key, value in (("model.base_url", settings.model.base_url), ("model.name", settings.model.name)):
             if not value:

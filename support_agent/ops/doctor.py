@@ -7,6 +7,7 @@ tests/unit/ops/test_doctor.py, and against real servers by tests/integration/tes
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -117,6 +118,17 @@ def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     elif not findings:
         desks = ", ".join(dict.fromkeys((settings.desk.address, *(route.address for route in settings.desk.routes))))
         yield ok(subject, f"answers come from {settings.agent.address}, people are {desks}")
+
+
+def _secrets(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """How many previous secrets are still accepted, and when nothing needs them any more."""
+    previous = len(settings.agent.previous_secrets)
+    if previous:
+        days = math.ceil(settings.desk.key_valid_h / 24)
+        what = (
+            f"signatures of {previous} previous secret{'s' * (previous > 1)} are accepted beside those of agent.secret"
+        )
+        yield ok("secrets", f"{what}: take them out {days} days after the last packet that one of them signed")
 
 
 def _diagnosed(subject: str, finding: Finding, what: str) -> Diagnosis:
@@ -287,6 +299,7 @@ def _desk_page(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", _configuration),
+    ("secrets", _secrets),
     ("senders", _senders),
     ("mailbox", _mailbox),
     ("sender", _sender),

@@ -291,7 +291,7 @@ class Reports:
         agent = self.settings.agent
         domain = agent.address.rpartition("@")[2]
         for text in names:
-            own_id = named_id(agent.secret, domain, text)
+            own_id = named_id(agent.secrets, domain, text)
             for candidate in dict.fromkeys((text.strip(), own_id)) if own_id else ():
                 for record in self.store.outbox.find(message_id=candidate):
                     return record

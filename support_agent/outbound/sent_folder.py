@@ -82,14 +82,18 @@ class SentFolder:
         since = now - timedelta(days=self.imap.sent_search_days)
         match self.imap.sent_copies:
             case SentCopies.AGENT:
-                mails = self.store.outbox.uncopied(since, BATCH + len(self._failures))
+                # A store that was lost may have filed the copy of a mail that is uncertain in the restored one.
+                mails = (*self.store.outbox.uncopied(since, BATCH + len(self._failures)), *self._uncertain(since))
             case SentCopies.PROVIDER:
-                uncertain = self.store.deliveries.unresolved(OutboxStatus.UNCERTAIN)
-                mails = tuple(record for record in uncertain if _last_tried_at(record) >= since)
+                mails = self._uncertain(since)
             case SentCopies.NONE:
                 return ()
         self._failures = {record.id: self._failures[record.id] for record in mails if record.id in self._failures}
         return tuple(sorted(mails, key=lambda record: self._failures.get(record.id, 0)))
+
+    def _uncertain(self, since: datetime) -> tuple[OutboxRecord, ...]:
+        uncertain = self.store.deliveries.unresolved(OutboxStatus.UNCERTAIN)
+        return tuple(record for record in uncertain if _last_tried_at(record) >= since)
 
     def _work(self, mailbox: Folders, folder: str, mails: tuple[OutboxRecord, ...]) -> bool:
         """File or find each mail; False if any is left to do."""
@@ -97,7 +101,7 @@ class SentFolder:
         for record in mails:
             try:
                 is_there = mailbox.has_message_id(folder, record.message_id)
-                if self.imap.sent_copies is SentCopies.AGENT:
+                if record.status is OutboxStatus.SENT:
                     self._copy(mailbox, folder, record, is_there)
                 elif is_there:
                     self._found(folder, record)
@@ -120,9 +124,7 @@ class SentFolder:
 
     def _found(self, folder: str, record: OutboxRecord) -> None:
         by, sources = DeliverySource.SENT_FOLDER, (OutboxStatus.UNCERTAIN,)
-        self.store.deliveries.update(
-            record.id, OutboxStatus.SENT, by, f"the provider filed a copy in {folder}", self.now(), sources
-        )
+        self.store.deliveries.update(record.id, OutboxStatus.SENT, by, f"a copy is in {folder}", self.now(), sources)
         log.info("delivery_confirmed", outbox_id=record.id, status=OutboxStatus.SENT.value, by=by.value)
 
 

@@ -14,10 +14,10 @@ from sqlalchemy import Connection, bindparam, func, or_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import col, select
 
-from support_agent.core.cursor import Cursor
+from support_agent.core.cursor import UNBOUNDED, Cursor
 from support_agent.store.database import Database
-from support_agent.store.records import MailId
-from support_agent.store.rows import affected, insert_into
+from support_agent.store.records import PAGE_FOLDER, MailId
+from support_agent.store.rows import affected, insert_if_new, insert_into
 from support_agent.store.tables import CursorRow, MailRow
 
 _IS_IT = col(CursorRow.folder) == bindparam("of")
@@ -54,6 +54,23 @@ class Cursors:
         """Whether a recorded mail is one of those that its folder is read a second time for."""
         with self.database.read() as connection:
             return connection.scalar(_RESCANNED, {"mail": mail_id}) is not None
+
+    def doubt(self, cursor: Cursor) -> None:
+        """Put the mails after every folder's cursor in doubt: a store that was lost may have handled them.
+
+        Args:
+            cursor: Of a folder that may never have been read; stored if so.
+        """
+        with self.database.write() as connection:
+            insert_if_new(connection, CursorRow, cursor.model_dump())
+            is_mailbox = col(CursorRow.folder) != PAGE_FOLDER
+            affected(connection, update(CursorRow).where(is_mailbox).values(in_doubt_until=UNBOUNDED))
+
+    def bound_doubt(self, folder: str, last_uid: int) -> None:
+        """Record the newest mail that a lost store may have handled, at the first look into the folder."""
+        is_unbounded = (col(CursorRow.folder) == folder, col(CursorRow.in_doubt_until) == UNBOUNDED)
+        with self.database.write() as connection:
+            affected(connection, update(CursorRow).where(*is_unbounded).values(in_doubt_until=last_uid))
 
     def mark_fetched(self, folder: str, at: datetime) -> None:
         """Record when a folder that has a cursor was read to its end."""

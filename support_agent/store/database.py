@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -29,9 +30,11 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
+from sqlmodel import col, select
 
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.store.tables import Row
+from support_agent.store.rows import insert_if_new
+from support_agent.store.tables import ProgramRow, Row
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -42,6 +45,8 @@ WRITES = "support_agent_writes"
 """Execution option of the connections whose transactions write."""
 UPGRADE_LOCK = 7_103_462_911
 """Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
+RESTORING = "support_agent_restoring"
+"""Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
 OTHER_SCHEMA = {"42P01", "42703", "42P07", "42701"}
 """SQLSTATEs of a missing table or column, and of one that exists already when a migration creates it."""
@@ -206,12 +211,22 @@ class Database:
         self._engine.dispose()
 
     def upgrade(self, revision: str = HEAD) -> None:
-        """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it."""
-        if revision == HEAD and self.revision() == self.head():
+        """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it.
+
+        Raises:
+            ConfigError: a newer version of the program made the schema; nothing is changed.
+        """
+        now = self.revision()
+        if revision == HEAD and now == self.head():
             return  # the library that migrates takes longer to load than many a command takes
+        if not self.knows(now):
+            raise self._newer(str(now))
         from alembic import command
 
         self._migrate(partial(command.upgrade, revision=revision))
+        if revision == HEAD:
+            with self.write() as connection:
+                insert_if_new(connection, ProgramRow, {"revision": self.head(), "version": version("support-agent")})
 
     def downgrade(self, revision: str) -> None:
         """Downgrade the schema to a revision; `base` is the empty database."""
@@ -228,9 +243,29 @@ class Database:
 
     def head(self) -> str | None:
         """Return the newest revision among the migrations: their files begin with it, and follow each other."""
+        return max(self._revisions(), default=None)
+
+    def knows(self, revision: str | None) -> bool:
+        """Whether this version of the program can upgrade a schema of this revision; None: there is no schema."""
+        return revision is None or revision in self._revisions()
+
+    def _revisions(self) -> list[str]:
         self._check_migrations()
         names = (path.name for path in (self._migrations_dir / "versions").glob("[0-9]*_*.py"))
-        return max((name.partition("_")[0] for name in names), default=None)
+        return [name.partition("_")[0] for name in names]
+
+    def _newer(self, revision: str) -> ConfigError:
+        """Say which version made the schema, as far as it says so."""
+        by = ""
+        with suppress(SupportAgentError), self.read() as connection:
+            made = connection.scalar(select(ProgramRow.version).where(col(ProgramRow.revision) == revision))
+            by = f" ({made})" if made is not None else ""
+        return ConfigError(
+            f"the store's schema {revision} was made by a newer version of the program{by}, and this one"
+            f" ({version('support-agent')}) knows schemas up to {self.head()}; nothing was changed: install the newer"
+            " version again, or `support-agent restore` a backup that was made before the upgrade",
+            code="schema",
+        )
 
     def _check_migrations(self) -> None:
         if not (self._migrations_dir / "env.py").is_file():
@@ -305,6 +340,8 @@ def _sqlite(url: URL, timeout_s: float) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _private(*_: object) -> None:
+        if restoring_folder(path).exists():
+            raise _half_restored()
         if not path.exists():
             with suppress(OSError):  # SQLite reports the problem next
                 _create_file(path)
@@ -330,6 +367,18 @@ def _sqlite(url: URL, timeout_s: float) -> Engine:
     return engine
 
 
+def restoring_folder(path: Path) -> Path:
+    """The folder in which a restored store waits while it is exchanged for the one before."""
+    return path.with_name(f"{path.name}.restoring")
+
+
+def _half_restored() -> ConfigError:
+    return ConfigError(
+        "a restore of this store was interrupted: run `support-agent restore` with the same backup again to finish it",
+        code="restoring",
+    )
+
+
 def _create_file(path: Path) -> None:
     """Create an empty database, atomically, in WAL mode and private to its owner; an existing one stays.
 
@@ -347,7 +396,7 @@ def _create_file(path: Path) -> None:
 
 
 def _postgresql(url: URL, timeout_s: float) -> Engine:
-    return create_engine(
+    engine = create_engine(
         url,
         connect_args={"connect_timeout": math.ceil(timeout_s)},
         pool_timeout=timeout_s,
@@ -355,6 +404,18 @@ def _postgresql(url: URL, timeout_s: float) -> Engine:
         hide_parameters=True,
         json_serializer=_json,
     )
+
+    @event.listens_for(engine, "connect")
+    def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        cursor.execute("SELECT to_regnamespace(%s) IS NOT NULL", (RESTORING,))
+        is_there = bool((cursor.fetchone() or (False,))[0])
+        cursor.close()
+        connection.rollback()
+        if is_there:
+            raise _half_restored()
+
+    return engine
 
 
 _json = partial(json.dumps, allow_nan=False)

@@ -104,6 +104,32 @@ class Deliveries:
             _move(connection, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
             return True
 
+    def doubt_waiting(self, detail: str, at: datetime) -> int:
+        """Make mails to customers that wait `uncertain`: a store that was lost may have sent them; return how many.
+
+        Nothing of a mail's content is read, which may be of a person who was forgotten since.
+        """
+        waiting = select(OutboxRow.id, OutboxRow.status).where(
+            col(OutboxRow.status).in_((OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.SENDING)),
+            col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
+        )
+        with self.database.write() as connection:
+            found = connection.execute(waiting).all()
+            for outbox_id, before in found:
+                last = _last(connection, OutboxId(outbox_id))
+                news = DeliveryUpdate(
+                    outbox_id=OutboxId(outbox_id),
+                    number=1 if last is None else last.number + 1,
+                    before=OutboxStatus(before),
+                    after=OutboxStatus.UNCERTAIN,
+                    by=DeliverySource.RESTORE,
+                    detail=detail,
+                    updated_at=at,
+                )
+                insert_if_new(connection, DeliveryUpdateRow, dict(news))
+                _move(connection, news, is_news=True)
+            return len(found)
+
     def of(self, outbox_id: OutboxId) -> tuple[DeliveryUpdate, ...]:
         """Return the delivery updates of a mail, the oldest first."""
         query = (

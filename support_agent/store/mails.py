@@ -90,7 +90,8 @@ class Mails:
     ) -> RecordedMail:
         """Store a mail with the status `new`, and move the folder's cursor past it, in one transaction.
 
-        The same bytes from any folder are one mail, also after retention deleted it.
+        The same bytes from any folder are one mail, also after retention deleted it. A mail up to the cursor's
+        `in_doubt_until` is `in_doubt`.
 
         Args:
             sender: As in `save_sender`, where it is known already.
@@ -111,6 +112,7 @@ class Mails:
             sender_address=address,
             level=level,
             sender_why=why,
+            in_doubt=cursor.last_uid <= cursor.in_doubt_until,
         )
         with self.database.write() as connection:
             if lease is not None:
@@ -158,6 +160,11 @@ class Mails:
         """Whether an older mail of its case is still `new`."""
         with self.database.read() as connection:
             return connection.scalar(_FOLLOWS_OPEN, {"mail": mail_id}) is not None
+
+    def doubt_open(self) -> int:
+        """Put every mail that is `new` in doubt, because the lost store may have handled it; return how many."""
+        with self.database.write() as session:
+            return affected(session, update(MailRow).where(col(MailRow.status) == MailStatus.NEW).values(in_doubt=True))
 
     def save_screening(self, mail_id: MailId, verdict: str, rule: str | None) -> None:
         """Record whether a machine may answer the mail, and the rule that decided it."""

@@ -162,7 +162,10 @@ class RecordedMail(Record):
 
 
 class MailRecord(Record):
-    """An inbound mail without its bytes, which `Store.mails.raw` returns."""
+    """An inbound mail without its bytes, which `Store.mails.raw` returns.
+
+    `in_doubt`: the store was restored from a backup, and the lost one may have handled the mail.
+    """
 
     id: MailId
     raw_sha256: Sha256
@@ -181,6 +184,7 @@ class MailRecord(Record):
     sender_why: str | None = None
     screening_verdict: str | None = None
     screening_rule: str | None = None
+    in_doubt: bool = False
 
 
 class CaseRecord(Record):
@@ -376,6 +380,7 @@ class DeliverySource(StrEnum):
     UNDONE = "an undo at the desk"
     BOUNCE = "a bounce"
     DELIVERY_REPORT = "a delivery report"
+    RESTORE = "a restore from a backup"
 
 
 class DeliveryUpdate(Record):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueConstraint, false
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -98,6 +98,7 @@ class MailRow(Row, table=True):
     sender_why: str | None = Field(default=None, sa_type=StoredText)
     screening_verdict: str | None = Field(default=None, sa_type=StoredText)
     screening_rule: str | None = Field(default=None, sa_type=StoredText)
+    in_doubt: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class CursorRow(Row, table=True):
@@ -111,6 +112,16 @@ class CursorRow(Row, table=True):
     rescan_until: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
     left_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
     fetched_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    in_doubt_until: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+
+
+class ProgramRow(Row, table=True):
+    """The version of the program that upgraded the schema to a revision."""
+
+    __tablename__ = "programs"
+
+    revision: str = Field(primary_key=True, sa_type=StoredText)
+    version: str = Field(sa_type=StoredText)
 
 
 class LeaseRow(Row, table=True):

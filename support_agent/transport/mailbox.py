@@ -8,11 +8,11 @@ tests/integration/transport/test_mailbox_cuts.py for connections that break.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import structlog
 
@@ -60,6 +60,28 @@ class Fetched(Frozen):
     is_rescan: bool = False
     arrived_at: datetime | None = None
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a store that was lost may have handled the mail."""
+        return self.uid <= self.cursor.in_doubt_until
+
+
+class FolderState(NamedTuple):
+    """What differs once a mail has arrived in a folder; `modseq` (RFC 7162) is None where the server has none.
+
+    UIDNEXT must grow with each new mail (RFC 3501, section 2.3.1.1); the highest mod-sequence grows with every change.
+    """
+
+    uid_validity: int | None
+    uid_next: int | None
+    modseq: int | None
+
+    @classmethod
+    def of(cls, answer: Mapping[bytes, Any]) -> Self:
+        """By the server's answer to SELECT or STATUS."""
+        names = (b"UIDVALIDITY", b"UIDNEXT", b"HIGHESTMODSEQ")
+        return cls(*(int(answer[name]) if answer.get(name) is not None else None for name in names))
+
 
 class Mailbox:
     """An open connection to one folder; use it as a context manager, from one thread.
@@ -90,6 +112,7 @@ class Mailbox:
         self._client: Any = None
         self._selected: dict[bytes, Any] = {}
         self._is_target_there = False
+        self._read: tuple[FolderState, int] | None = None
         self.is_writable = True
         """Whether mails may be flagged and moved; known once the folder is open."""
 
@@ -128,16 +151,25 @@ class Mailbox:
             return Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=0)
         if cursor.uid_validity == uid_validity:
             return cursor
-        changes = {"uid_validity": uid_validity, "last_uid": 0, "rescan_until": self._reader().newest_uid()}
-        return cursor.model_copy(update=changes)
+        newest = self._reader().newest_uid()
+        in_doubt_until = newest if cursor.in_doubt_until > cursor.last_uid else 0
+        changes = {"last_uid": 0, "rescan_until": newest, "in_doubt_until": in_doubt_until}
+        return cursor.model_copy(update={"uid_validity": uid_validity, **changes})
 
     def end(self) -> Cursor:
         """The cursor after the newest mail: for a first start that ignores old mail."""
         return self.resume(None).model_copy(update={"last_uid": self._reader().newest_uid()})
 
     def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
-        """Yield the mails after a cursor from `resume` or `end`, in the order of their UIDs."""
+        """Yield the mails after a cursor from `resume` or `end`, in the order of their UIDs.
+
+        A folder that has not changed since it was read to its end is not searched (CONDSTORE, RFC 7162).
+        """
+        state, last_uid = FolderState.of(self._selected), cursor.last_uid
+        if self._read is not None and state == self._read[0] and last_uid >= self._read[1]:
+            return
         for listed, raw in self._reader().mails_after(cursor.last_uid):
+            last_uid = listed.uid
             yield Fetched(
                 uid=listed.uid,
                 raw=raw,
@@ -145,6 +177,7 @@ class Mailbox:
                 is_rescan=listed.uid <= cursor.rescan_until,
                 arrived_at=listed.arrived_at,
             )
+        self._read = (state, last_uid) if state.modseq is not None else None
 
     def count_after(self, cursor: Cursor | None) -> int:
         """How many mails are after a cursor, without reading them."""
@@ -233,6 +266,13 @@ class Mailbox:
             uids = sorted(found)[-MOST_ANSWERS:]
             answer = self._client.fetch(uids, ["BODY.PEEK[]"]) if uids else {}
             return [bytes(answer[uid][b"BODY[]"]) for uid in uids if uid in answer]
+
+    def folder_state(self, folder: str) -> FolderState:
+        """The state of a folder, by STATUS, without opening it."""
+        has_modseq = self._client.has_capability("CONDSTORE") or self._client.has_capability("QRESYNC")
+        items = ["UIDVALIDITY", "UIDNEXT", *(["HIGHESTMODSEQ"] if has_modseq else [])]
+        with mapped(self._settings, folder):
+            return FolderState.of(self._client.folder_status(folder, items))
 
     def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
         """Append a sent mail to a folder, flagged as read; each call appends one copy."""

@@ -137,11 +137,17 @@ class DeskCommands:
                 continue
             fitting, ticket = found
             secret = self.settings.agent.secret
-            all_parts = ((command, ticket.parts(command)) for command in Command)
-            keys = {command: desk_key(secret, *parts) for command, parts in all_parts if parts is not None}
-            unused = {command: key for command, key in keys.items() if not self.store.used_keys.is_used(key)}
+            all_parts = {command: parts for command in Command if (parts := ticket.parts(command)) is not None}
+            unused = {
+                command: desk_key(secret, *parts) for command, parts in all_parts.items() if not self._is_used(parts)
+            }
             return Offer(row, fitting.customer_mail, self._proposed_of(fitting.packet), unused)
         return None
+
+    def _is_used(self, parts: tuple[str, ...]) -> bool:
+        """Whether the command was used with a key of any secret that counts."""
+        usable = (secret for secret in self.settings.agent.secrets if secret.get_secret_value())
+        return any(self.store.used_keys.is_used(desk_key(secret, *parts)) for secret in usable)
 
     def pass_on(
         self, mail: RoutedMail, packet: OutboxRecord | None, customer_mail: ReceivedMail | None, text: str
@@ -200,7 +206,7 @@ class DeskCommands:
             raise _refused("it names another case than the packet that it answers")
         for row in reversed(self.routing.threads.packets_of(mail.route.case_id)):
             found = self._ticket(row)
-            if found is None or not found[1].fits(self.settings.agent.secret, given):
+            if found is None or not found[1].fits(self.settings.agent.secrets, given):
                 continue
             fitting, ticket = found
             recorded = self.store.mails.get(mail.id)

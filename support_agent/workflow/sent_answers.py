@@ -25,6 +25,7 @@ from support_agent.outbound.sent_folder import SENT_USE
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
+from support_agent.transport.mailbox import FolderState
 from support_agent.workflow.labelling import Labelling
 
 log = structlog.get_logger(__name__)
@@ -49,6 +50,9 @@ class SentMails(Protocol):
     def special_folder(self, use: str) -> str | None:
         """The folder with a special use such as "\\\\Sent"; None if there is none."""
 
+    def folder_state(self, folder: str) -> FolderState:
+        """What differs once a mail has arrived in a folder."""
+
     def answers_to(self, folder: str, message_id: str) -> list[bytes]:
         """The mails of a folder that answer the mail with this Message-ID."""
 
@@ -65,6 +69,9 @@ class SentAnswers:
     _rounds: Rounds = field(default_factory=lambda: Rounds(BREAK), init=False)
     _last: Place | None = field(default=None, init=False)
     """The answer that was looked for last."""
+    _state: FolderState | None = field(default=None, init=False)
+    _looked: set[OutboxId] = field(default_factory=set, init=False)
+    """The answers that were looked for while the folder had this state: nothing has arrived for them since."""
 
     def look_after(self) -> None:
         """Look for answers that wait, and withdraw those whose mail a person has answered."""
@@ -76,11 +83,21 @@ class SentAnswers:
         try:
             with self.open_mailbox() as mailbox:
                 folder = self.settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
-                for proposed in waiting if folder is not None else ():
-                    self._look(mailbox, str(folder), proposed)
-                    self._last = _place(proposed)
+                if folder is not None:
+                    self._look_in(mailbox, folder, waiting)
         except SupportAgentError as error:
             log.warning("sent_answers_failed", code=error.code, error=str(error))
+
+    def _look_in(self, mailbox: SentMails, folder: str, waiting: Sequence[OutboxRecord]) -> None:
+        """Look for answers; for those that were looked for already only if the folder has changed since."""
+        state = mailbox.folder_state(folder)
+        if state != self._state or state.uid_next is None:
+            self._state, self._looked = state, set()
+        for proposed in waiting:
+            if proposed.id not in self._looked:
+                self._look(mailbox, folder, proposed)
+                self._looked.add(proposed.id)
+            self._last = _place(proposed)
 
     def _next(self, waiting: Sequence[OutboxRecord]) -> list[OutboxRecord]:
         """The answers to look for in this round: those older than the last one, then the newest."""
@@ -105,7 +122,9 @@ class SentAnswers:
 
     def _is_of_person(self, message: Message, proposed: OutboxRecord) -> bool:
         """Whether a person wrote a mail to this customer; copies of our own mails and automatic replies are not."""
-        is_own = is_own_message_id(self.settings.agent.secret, message.message_id) or message.all_headers(ORIGIN_HEADER)
+        is_own = is_own_message_id(self.settings.agent.secrets, message.message_id) or message.all_headers(
+            ORIGIN_HEADER
+        )
         if is_own or _is_automatic(message):  # a server may rewrite the id of our mail, and the secret may change
             return False
         return any(address.addr == proposed.recipient for address in (*message.to, *message.cc))

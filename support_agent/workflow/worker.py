@@ -20,14 +20,15 @@ from typing import Protocol
 
 import structlog
 
-from support_agent.cases.copies import known_as
+from support_agent.cases.copies import COPY_RULE, known_as
 from support_agent.cases.rate_limits import is_from_unknown_sender
 from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.settings import Settings
-from support_agent.core.cursor import Cursor
+from support_agent.core.cursor import UNBOUNDED, Cursor
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.engine.engine import Failure, InHand
 from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.mail.machines.screening import Verdict
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.store.leases import Lease
@@ -36,6 +37,7 @@ from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched
 from support_agent.transport.mailbox_watcher import IdleMailbox, Watch
 from support_agent.workflow.membership import Membership
+from support_agent.workflow.restored_mails import ANSWERED_BEFORE, is_answered_in
 from support_agent.workflow.sent_answers import SentAnswers
 from support_agent.workflow.stages import Stages
 
@@ -71,6 +73,12 @@ class Inbox(IdleMailbox, Protocol):
 
     def mark_handled(self, uid: int, message_id: str | None = None) -> None:
         """Mark a mail as recorded; with its Message-ID, where an earlier mark may have been cut short."""
+
+    def special_folder(self, use: str) -> str | None:
+        """The folder with a special use such as "\\\\Sent"; None if there is none."""
+
+    def has_message_id(self, folder: str, message_id: str) -> bool:
+        """Whether a folder has a mail with this Message-ID."""
 
 
 class Journeys(Protocol):
@@ -263,7 +271,7 @@ class Worker:
                 say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
                 self.store.cursors.move(fetched.cursor)
             else:
-                self._record(fetched, lead)
+                self._record(fetched, lead, mailbox)
                 mailbox.mark_handled(fetched.uid)
                 room -= 1
             mails += 1
@@ -336,7 +344,7 @@ class Worker:
         if stored is not None:
             cursor = mailbox.resume(stored)
             if cursor.uid_validity == stored.uid_validity:
-                return cursor
+                return self._with_bounded_doubt(cursor, mailbox)
             log.critical("folder_renumbered", folder=cursor.folder, rescan_until=cursor.rescan_until)
         elif self.settings.imap.skip_existing:
             cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
@@ -345,15 +353,36 @@ class Worker:
         self.store.cursors.move(cursor)
         return cursor
 
-    def _record(self, fetched: Fetched, lead: Lease) -> None:
-        """Record a mail and start its journey, once for the same bytes; `Stages.screen` recognises other copies."""
+    def _with_bounded_doubt(self, cursor: Cursor, mailbox: Inbox) -> Cursor:
+        """The cursor; after a restore the newest mail at the first look is the last one that is in doubt."""
+        if cursor.in_doubt_until != UNBOUNDED:
+            return cursor
+        newest = mailbox.end().last_uid
+        self.store.cursors.bound_doubt(cursor.folder, newest)
+        log.warning("mails_in_doubt", folder=cursor.folder, after_uid=cursor.last_uid, until_uid=newest)
+        return cursor.model_copy(update={"in_doubt_until": newest})
+
+    def _record(self, fetched: Fetched, lead: Lease, mailbox: Inbox) -> None:
+        """Record a mail and start its journey, once for the same bytes; `Stages.screen` recognises other copies.
+
+        After a restore the journey leaves a mail in doubt to a person, unless the Sent folder has the answer.
+        """
         message = _parsed(fetched.raw)
         message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
         lease = None if lead is ALONE else lead
         recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now(), lease=lease)
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
-        if recorded.is_new:
+        if recorded.is_new and not (fetched.is_in_doubt and self._file_answered(mailbox, recorded.id)):
             self._start(recorded.id, message)
+
+    def _file_answered(self, mailbox: Inbox, mail_id: MailId) -> bool:
+        """File a mail that a lost store has answered, by the Sent folder; False if that does not show it."""
+        if not is_answered_in(mailbox, self.settings, mail_id):
+            return False
+        self.store.mails.save_screening(mail_id, Verdict.FILE.value, COPY_RULE)
+        self.store.mails.end(mail_id, MailStatus.FILED, COPY_RULE, ANSWERED_BEFORE, self.now())
+        log.info("mail_answered_before", mail_id=mail_id)
+        return True
 
     def _start(self, mail_id: MailId, message: Message | None) -> None:
         """Start the journey; mails of one thread, named by its root, are handled one after the other.

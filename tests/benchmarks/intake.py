@@ -119,7 +119,7 @@ def intake(count: int) -> float:
         fetched: list[Fetched] = list(FakeMailbox(mails).fetch_after(FakeMailbox(mails).resume(None)))
         began_s = time.perf_counter()
         for one in fetched:
-            worker._record(one, ALONE)
+            worker._record(one, ALONE, FakeMailbox([]))
         return count / (time.perf_counter() - began_s)
 
 

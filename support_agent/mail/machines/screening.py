@@ -164,7 +164,7 @@ def _own_mail(case: Case) -> str:
         return f"From is our own address {sender.addr}"
     if any(origin.is_ours for origin in _origins(case)):
         return "carries our signed origin header"
-    if is_own_message_id(case.agent.secret, case.message.message_id):
+    if is_own_message_id(case.agent.secrets, case.message.message_id):
         return "its Message-ID is one of ours"
     return ""
 
@@ -305,7 +305,7 @@ def _asks_for_person(case: Case) -> str:
 
 def _origins(case: Case) -> list[Origin]:
     values = case.message.all_headers(ORIGIN_HEADER)
-    return [origin for value in values if (origin := read_origin(case.agent.secret, value)) is not None]
+    return [origin for value in values if (origin := read_origin(case.agent.secrets, value)) is not None]
 
 
 @lru_cache(maxsize=16)

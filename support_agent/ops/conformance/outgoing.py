@@ -99,7 +99,7 @@ def _message_id(parent: Message, agent: AgentSettings) -> str:
     token = first.split(".")[1] if first.count(".") > 1 else ""
     if first != again or first == other or len(token) < MIN_TOKEN_HEX:
         return f"Message-ID {first}, then {again}, and {other} for another case"
-    return "" if keys.is_own_message_id(agent.secret, first) else f"{first} is not known again"
+    return "" if keys.is_own_message_id(agent.secrets, first) else f"{first} is not known again"
 
 
 def _subject(parent: Message, agent: AgentSettings) -> str:
@@ -140,11 +140,11 @@ def _body(parent: Message, agent: AgentSettings) -> str:
 
 def _origin(parent: Message, agent: AgentSettings) -> str:
     value = _value(_read(answer_to(parent, agent)), keys.ORIGIN_HEADER)
-    origin = keys.read_origin(agent.secret, value)
+    origin = keys.read_origin(agent.secrets, value)
     hops = next_hops(parent, agent)
     if origin is None or not origin.is_ours or origin.hops != hops:
         return f"{keys.ORIGIN_HEADER}: {value}"
-    forged = keys.read_origin(agent.secret, value.replace(f"hops={hops}", f"hops={hops + 1}"))
+    forged = keys.read_origin(agent.secrets, value.replace(f"hops={hops}", f"hops={hops + 1}"))
     return "" if forged is not None and not forged.is_ours else "another hop count verifies too"
 
 

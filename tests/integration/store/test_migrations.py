@@ -54,6 +54,7 @@ SINCE = {
     "leases": "0015",
     "alarms": "0017",
     "expiries": "0017",
+    "programs": "0019",
 }
 """The migration that brought a table, of those that were not there from the beginning."""
 NAMES = {

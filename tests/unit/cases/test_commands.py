@@ -178,8 +178,8 @@ OTHERS = (
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.name)
 @pytest.mark.parametrize("command", Command)
 def test_a_key_is_bound_to_everything_that_it_was_made_of(command: Command, other: Other) -> None:
-    assert for_(command).fits(SECRET, keys()[command])
-    assert not for_(command, other.ticket).fits(other.secret, keys()[command])
+    assert for_(command).fits((SECRET,), keys()[command])
+    assert not for_(command, other.ticket).fits((other.secret,), keys()[command])
 
 
 @pytest.mark.parametrize(
@@ -194,17 +194,17 @@ def test_a_key_is_bound_to_everything_that_it_was_made_of(command: Command, othe
 )
 def test_a_key_is_bound_to_what_its_command_is_about(command: Command, changed: str) -> None:
     """The proposal's bytes, the company's files, the customer's mail: other ones need another key."""
-    assert not subjects(**{changed: "another"}).fits(SECRET, keys()[command])
+    assert not subjects(**{changed: "another"}).fits((SECRET,), keys()[command])
 
 
 @pytest.mark.parametrize("command", Command)
 def test_a_key_of_one_command_fits_no_other(command: Command) -> None:
     for other in Command:
         if other is not command:
-            assert not for_(other).fits(SECRET, keys()[command]._replace(command=other))
+            assert not for_(other).fits((SECRET,), keys()[command]._replace(command=other))
 
 
 def test_without_a_proposal_nothing_can_be_approved() -> None:
     ticket = TICKET._replace(subjects=TICKET.subjects._replace(proposal=None))
-    assert not ticket.fits(SECRET, keys()[Command.APPROVE])
+    assert not ticket.fits((SECRET,), keys()[Command.APPROVE])
     assert "approve" not in {offer.code for offer in offered(ticket, SECRET, "a@b.example", FOUND, may_answer=True)}

@@ -29,10 +29,10 @@ def test_s42_different_mails_have_different_ids() -> None:
 
 
 def test_s9_our_ids_verify_and_others_do_not() -> None:
-    assert keys.is_own_message_id(SECRET, own_id())
-    assert keys.is_own_message_id(SECRET, own_id().replace("harborfile.example", "gateway.example"))
-    assert not keys.is_own_message_id(OTHER, own_id())
-    assert not keys.is_own_message_id(SECRET, "<plain@mail.example.net>")
+    assert keys.is_own_message_id((SECRET,), own_id())
+    assert keys.is_own_message_id((SECRET,), own_id().replace("harborfile.example", "gateway.example"))
+    assert not keys.is_own_message_id((OTHER,), own_id())
+    assert not keys.is_own_message_id((SECRET,), "<plain@mail.example.net>")
 
 
 def test_s9_an_id_with_one_digit_changed_does_not_verify() -> None:
@@ -40,23 +40,23 @@ def test_s9_an_id_with_one_digit_changed_does_not_verify() -> None:
     for index in range(4, genuine.index("@")):
         if genuine[index] != ".":
             forged = genuine[:index] + ("1" if genuine[index] == "0" else "0") + genuine[index + 1 :]
-            assert not keys.is_own_message_id(SECRET, forged)
+            assert not keys.is_own_message_id((SECRET,), forged)
 
 
 def test_s50_an_origin_header_tells_its_hops_and_whether_it_is_ours() -> None:
     value = keys.origin_header(SECRET, own_id(), 2)
-    assert keys.read_origin(SECRET, value) == keys.Origin(hops=2, is_ours=True)
-    assert keys.read_origin(OTHER, value) == keys.Origin(hops=2, is_ours=False)
-    assert keys.read_origin(SECRET, value.replace("hops=2", "hops=1")) == keys.Origin(hops=1, is_ours=False)
-    assert keys.read_origin(SECRET, "v2; hops=1") is None
+    assert keys.read_origin((SECRET,), value) == keys.Origin(hops=2, is_ours=True)
+    assert keys.read_origin((OTHER,), value) == keys.Origin(hops=2, is_ours=False)
+    assert keys.read_origin((SECRET,), value.replace("hops=2", "hops=1")) == keys.Origin(hops=1, is_ours=False)
+    assert keys.read_origin((SECRET,), "v2; hops=1") is None
 
 
 @pytest.mark.parametrize("secret", ["", "short", "x" * 31])
 def test_a_short_key_signs_nothing_and_verifies_nothing(secret: str) -> None:
     with pytest.raises(ConfigError, match=r"agent\.secret"):
         own_id(secret=SecretStr(secret))
-    assert not keys.is_own_message_id(SecretStr(secret), own_id())
-    origin = keys.read_origin(SecretStr(secret), keys.origin_header(SECRET, own_id(), 1))
+    assert not keys.is_own_message_id((SecretStr(secret),), own_id())
+    origin = keys.read_origin((SecretStr(secret),), keys.origin_header(SECRET, own_id(), 1))
     assert origin == keys.Origin(hops=1, is_ours=False)
 
 

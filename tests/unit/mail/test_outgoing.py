@@ -194,7 +194,7 @@ def test_s50_the_hop_count_grows_with_each_automatic_answer() -> None:
     assert next_hops(mail("plain_question"), AGENT) == 1
     assert next_hops(mail("origin_of_another_installation_two_hops"), AGENT) == 3
     value = parse(answer(origin=keys.origin_header(AGENT.secret, OWN_ID, 3))).header(keys.ORIGIN_HEADER)
-    assert keys.read_origin(AGENT.secret, value or "") == keys.Origin(hops=3, is_ours=True)
+    assert keys.read_origin(AGENT.secrets, value or "") == keys.Origin(hops=3, is_ours=True)
 
 
 def test_names_are_quoted_or_encoded() -> None:
@@ -232,7 +232,7 @@ def test_a_persons_reply_is_in_the_customers_thread_and_is_not_called_automatic(
     assert message["In-Reply-To"] == "<x@mail.example.net>"
     assert "Auto-Submitted" not in message
     assert content(message) == TEXT
-    assert keys.read_origin(AGENT.secret, message[keys.ORIGIN_HEADER].replace("\r\n", "")) is not None
+    assert keys.read_origin(AGENT.secrets, message[keys.ORIGIN_HEADER].replace("\r\n", "")) is not None
 
 
 def test_a_date_without_a_zone_is_refused() -> None:

@@ -254,15 +254,15 @@ def test_s64_verp_gives_each_mail_an_envelope_sender_of_its_own(office: Office) 
     secret = office.settings.agent.secret
     assert row.envelope_from.startswith("support+b-")
     assert len(row.envelope_from.partition("@")[0]) <= 64
-    assert named_id(secret, "harborfile.example", row.envelope_from) == row.message_id
+    assert named_id((secret,), "harborfile.example", row.envelope_from) == row.message_id
 
 
 def test_ids_of_other_keys_and_broken_ones_name_nothing(office: Office) -> None:
     record = answered(office)
     other = SecretStr("another key of thirty-two characters")
     for text in (record.message_id, envelope_id(record.message_id), bounce_address("a@b.example", record.message_id)):
-        assert named_id(office.settings.agent.secret, "harborfile.example", text) == record.message_id
-        assert named_id(other, "harborfile.example", text) is None
+        assert named_id(office.settings.agent.secrets, "harborfile.example", text) == record.message_id
+        assert named_id((other,), "harborfile.example", text) is None
     assert envelope_id("<someone@else.example>") == ""
     assert bounce_address("a@b.example", "<someone@else.example>") == "a@b.example"
     assert bounce_address(f"{'a' * 40}@b.example", record.message_id) == f"{'a' * 40}@b.example"

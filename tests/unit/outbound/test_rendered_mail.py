@@ -71,7 +71,7 @@ def test_origin_header_is_signed_and_counts_the_hops_of_the_mail_it_answers(offi
     parent = parse(f"{ORIGIN_HEADER}: {origin_header(SecretStr('f' * 32), '<a@b>', 2)}\r\n".encode() + RAW)
     rendered = reply_mail("Seats", "Twelve.\n").model_copy(update={"kind": kind})
     made = rendered.compose(rendered.headers(agent, "case", "1", ANNA, NOON, parent, "parent"), parent, RAW)
-    origin = read_origin(agent.secret, parse(made).header(ORIGIN_HEADER) or "")
+    origin = read_origin(agent.secrets, parse(made).header(ORIGIN_HEADER) or "")
     assert origin == Origin(hops=3, is_ours=True)
 
 

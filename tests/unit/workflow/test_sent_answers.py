@@ -10,6 +10,7 @@ from support_agent.core.modes import Mode
 from support_agent.errors import TransientError
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.store.desk_records import LabelOutcome, LabelSource
+from support_agent.transport.mailbox import FolderState
 from support_agent.workflow.sent_answers import BREAK, SentAnswers
 from tests.fakes_desk import Proposed, proposed_in, status_of
 from tests.fakes_journey import CUSTOMERS, JAMES, Clock, Office, write
@@ -27,6 +28,7 @@ class FakeSent:
         self.opened = 0
         self.is_away = False
         self.looked_for: list[str] = []
+        self.uid_next: int | None = 1
 
     def __enter__(self) -> FakeSent:
         self.opened += 1
@@ -39,6 +41,9 @@ class FakeSent:
 
     def special_folder(self, use: str) -> str | None:
         return self.folder
+
+    def folder_state(self, folder: str) -> FolderState:
+        return FolderState(1, self.uid_next, None)
 
     def answers_to(self, folder: str, message_id: str) -> list[bytes]:
         self.looked_for.append(message_id)
@@ -139,12 +144,40 @@ def test_each_round_goes_on_where_the_last_one_ended(office: Office, monkeypatch
     monkeypatch.setattr("support_agent.workflow.sent_answers.MOST", 1)
     proposals = [proposed_in(office, sender=sender) for sender in CUSTOMERS[:3]]
     sent = FakeSent()
+    sent.uid_next = None  # so that what was looked for is looked for again
     looker = looking(proposals[0], sent)
     for _ in range(4):
         looker.now = Clock(looker.now() + BREAK)
         looker.look_after()
     ids = [one(office, given.mail_id).message_id for given in reversed(proposals)]
     assert sent.looked_for == [*ids, ids[0]]
+
+
+def test_a_folder_that_has_not_changed_is_not_searched_again(office: Office) -> None:
+    """Failure: each answer that waits was searched for every two minutes, in a folder of a hundred thousand mails."""
+    first, second = (proposed_in(office, sender=sender) for sender in CUSTOMERS[:2])
+    sent = FakeSent()
+    looker = looking(first, sent)
+
+    def round_later() -> int:
+        before = len(sent.looked_for)
+        looker.now = Clock(looker.now() + BREAK)
+        looker.look_after()
+        return len(sent.looked_for) - before
+
+    assert [round_later(), round_later()] == [2, 0]
+    third = proposed_in(office, sender=CUSTOMERS[2])
+    assert round_later() == 1
+    sent.uid_next = 2
+    sent.mails[one(office, second.mail_id).message_id] = with_answer(second, by_ada("No.", CUSTOMERS[1])).mails[
+        one(office, second.mail_id).message_id
+    ]
+    assert round_later() == 3
+    assert [status_of(office, given.answer) for given in (first, second, third)] == [
+        "proposed",
+        "cancelled",
+        "proposed",
+    ]
 
 
 @pytest.mark.parametrize("is_away", [True, False])

@@ -1,0 +1,189 @@
+"""Restores a backup: verifies it, stages it, puts in doubt what may have happened since, and exchanges the stores.
+
+A store that was lost may have sent mails after the backup was made, and nothing in the backup knows of them. Rule: what
+it may have done is not done again by itself. Mails to customers that waited to be sent, or for approval, become
+`uncertain`; mails that were not handled yet, and those that the mailbox has until it is first opened again, are decided
+by a person. Only the Sent folder may say more. With `is_exact` the operator says that nothing has happened since.
+
+Invariant: a kill leaves the store before as it was, or one that nobody opens until `restore` has finished it. Checked
+by tests/integration/backup: a kill at every point, a backup at every step of a journey, and nobody answered twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from support_agent.config.mail_servers import ImapSettings
+from support_agent.config.settings import Settings
+from support_agent.core.cursor import Cursor
+from support_agent.engine.database import engine_url, shown
+from support_agent.errors import ConfigError
+from support_agent.ops.backup.archive import Manifest, verify
+from support_agent.ops.backup.targets import Target, target_of
+from support_agent.store.database import normalise_url
+from support_agent.store.lock import only_process
+from support_agent.store.store import Store
+
+SERVER_CLOCK_LAG = timedelta(hours=1)
+"""How far the mail server's clock may be behind ours."""
+
+
+class Restored(NamedTuple):
+    """What was done.
+
+    `finished_only`: an earlier restore that was interrupted was finished, and nothing else was done. `kept`: where each
+    store before lies. `uncertain`: mails to customers that a person must look after.
+    """
+
+    manifest: Manifest
+    finished_only: bool
+    kept: tuple[str, ...]
+    uncertain: int
+
+
+def restore(
+    archive: Path,
+    brands: Mapping[str, Settings],
+    migrations_dir: Path,
+    now: datetime,
+    holder: str,
+    *,
+    may_replace: bool = False,
+    is_exact: bool = False,
+) -> Restored:
+    """Restore the stores of a backup, and the engine's records.
+
+    Args:
+        brands: The settings by brand; "" is the first mailbox.
+        holder: Describes this process to others, as for `only_process`.
+        may_replace: A store that has mails is replaced and kept aside.
+        is_exact: Nothing has happened since the backup: the workers go on exactly there.
+    Raises:
+        ConfigError: a worker runs, a store has mails, or a newer version of the program made the backup.
+        PermanentError: the backup is damaged. In each case nothing was changed.
+    """
+    manifest = verify(archive)
+    _refuse_unfit(manifest, brands, migrations_dir, is_exact)
+    timeout_s = brands[""].store.timeout_s
+    with ExitStack() as held:
+        for settings in brands.values():
+            held.enter_context(only_process(settings.store.url, holder, timeout_s=timeout_s))
+        targets = {
+            brand: target_of(one.store.url, migrations_dir, timeout_s, has_engine=brand == "")
+            for brand, one in brands.items()
+        }
+        if (kept := _finish_earlier(targets, now)) is not None:
+            return Restored(manifest, True, kept, 0)
+        if not may_replace:
+            _refuse_full(targets, brands)
+        if is_exact:
+            _create_records(manifest, brands)
+        uncertain = 0
+        for brand, target in targets.items():
+            engine = manifest.engine if is_exact else None
+            target.stage(archive, manifest.stores[brand], engine)
+            with target.staged() as store:
+                store.upgrade()
+                if not is_exact:
+                    uncertain += put_in_doubt(store, manifest.made_at, now, brands[brand].imap)
+        return Restored(manifest, False, _exchange(targets, now), uncertain)
+
+
+def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
+    """Create the engine's tables on a server; a SQLite file brings its own."""
+    if manifest.engine is not None and manifest.engine.kind == "postgresql":
+        from support_agent.engine.engine import create_tables
+
+        create_tables(engine_url(brands[""].store.url))
+
+
+def put_in_doubt(store: Store, made_at: datetime, now: datetime, imap: ImapSettings) -> int:
+    """Leave to people what may have happened after the backup was made; return how many mails became uncertain."""
+    detail = f"restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC: it may have gone out since"
+    uncertain = store.deliveries.doubt_waiting(detail, now)
+    store.mails.doubt_open()
+    left_before = made_at - SERVER_CLOCK_LAG if imap.skip_existing else None
+    # No folder has the UIDVALIDITY 0: where there is no cursor yet, the folder is read from its start.
+    never_read = Cursor(folder=imap.folder, uid_validity=0, last_uid=0, left_before=left_before)
+    store.cursors.doubt(never_read)
+    return uncertain
+
+
+def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations_dir: Path, is_exact: bool) -> None:
+    """Refuse a backup that this program, or this configuration, cannot take."""
+    if set(manifest.stores) != set(brands):
+        has, wants = (", ".join(sorted(filter(None, names))) or "none" for names in (manifest.stores, brands))
+        raise ConfigError(f"the backup has the brands {has}, the configuration {wants}: use the same", code="backup")
+    for brand, settings in brands.items():
+        copy = manifest.stores[brand]
+        if copy.kind not in normalise_url(settings.store.url).drivername:
+            what = f"the backup is one of {copy.kind}, and store.url names another kind of database"
+            raise ConfigError(f"{what}: name one of the same kind", code="backup")
+        with Store.open(settings.store.url, migrations_dir) as store:
+            if not store.database.knows(copy.schema_version):
+                raise _newer(manifest, f"schema {copy.schema_version}", f"schemas up to {store.database.head()}")
+    if is_exact:
+        _refuse_inexact(manifest)
+
+
+def _refuse_inexact(manifest: Manifest) -> None:
+    """Refuse to go on exactly where a worker was still running, or with records that do not fit the library."""
+    from support_agent.engine.engine import KNOWN_SCHEMA  # loads the library, which takes a second
+
+    if not manifest.is_quiet:
+        what = "a worker was running when this backup was made, so something has happened since"
+        raise ConfigError(f"{what}: restore it without --exact", code="backup")
+    engine = manifest.engine
+    if engine is None or engine.schema_version is None:
+        return
+    if int(engine.schema_version) > KNOWN_SCHEMA:
+        raise _newer(manifest, f"engine tables {engine.schema_version}", f"those up to {KNOWN_SCHEMA}")
+    if engine.kind == "postgresql" and int(engine.schema_version) < KNOWN_SCHEMA:
+        what = f"the engine's records are of an older version (support-agent {manifest.program})"
+        raise ConfigError(f"{what}: restore with that version, then upgrade; or without --exact", code="schema")
+
+
+def _newer(manifest: Manifest, has: str, knows: str) -> ConfigError:
+    what = f"the backup was made by support-agent {manifest.program}, a newer version ({has}); this one knows {knows}"
+    return ConfigError(f"{what}; nothing was changed: install that version to restore it", code="schema")
+
+
+def _refuse_full(targets: Mapping[str, Target], brands: Mapping[str, Settings]) -> None:
+    for brand, target in targets.items():
+        if not target.is_empty():
+            store = shown(brands[brand].store.url)
+            what = f"the store {store} has mails"
+            raise ConfigError(
+                f"{what}: restore with --replace, which keeps it aside; nothing was changed", code="backup"
+            )
+
+
+# All stores or none: that of the first mailbox is pledged and exchanged last, so its pledge says that all are staged.
+
+
+def _exchange(targets: Mapping[str, Target], now: datetime) -> tuple[str, ...]:
+    for target in _first_last(targets):
+        target.pledge()
+    return tuple(filter(None, [target.finish(now) for target in _first_last(targets)]))
+
+
+def _finish_earlier(targets: Mapping[str, Target], now: datetime) -> tuple[str, ...] | None:
+    """Finish a restore that was interrupted; one that was not pledged for all stores has changed none, and is dropped.
+
+    Returns:
+        Where the stores before are kept; None: there was nothing to finish.
+    """
+    pending = [target for target in _first_last(targets) if target.is_pending()]
+    if targets[""].is_pending():
+        return tuple(filter(None, [target.finish(now) for target in pending]))
+    for target in pending:
+        target.withdraw()
+    return None
+
+
+def _first_last(targets: Mapping[str, Target]) -> list[Target]:
+    return [target for brand, target in targets.items() if brand] + [targets[""]]

@@ -1,0 +1,66 @@
+"""`backup`, `backup verify` and `restore`, as an operator runs them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+from support_agent.demo.workspace import CONFIG_FILE, SECRET_FILE
+from tests.acceptance.program import files_in
+from tests.acceptance.test_older_version import KEPT
+from tests.servers.program import ForkedProgram
+
+STORE = "support-agent.sqlite3"
+
+
+def test_a_store_is_backed_up_lost_and_restored(program: ForkedProgram, workspace: Path, tmp_path: Path) -> None:
+    """One of an older version; a backup neither upgrades it nor has any secret."""
+    (workspace / STORE).write_bytes(gzip.decompress((KEPT / "store.sqlite3.gz").read_bytes()))
+    made = program.run("backup", tmp_path / "backups", "--json", folder=workspace)
+    assert made.code == 0, made
+    (report,) = made.lines
+    archive = Path(report["path"])
+    assert report["left_out"] == [str(workspace / SECRET_FILE)]
+    assert SECRET_FILE in made.err
+    secret = (workspace / SECRET_FILE).read_bytes().strip()
+    assert not [name for name, content in files_in(archive).items() if secret in content]
+    checked = program.run("backup", "verify", archive, folder=tmp_path)
+    assert (checked.code, "whole, of " in checked.out) == (0, True)
+
+    (workspace / STORE).write_bytes(b"lost")
+    refused = program.run("restore", archive, folder=workspace)
+    assert (refused.code, "--replace" in refused.err) == (2, True)
+    done = program.run("restore", archive, "--replace", folder=workspace)
+    assert done.code == 0, done
+    assert re.search(rf"the store before is kept in \S+{STORE}\.replaced-", done.out)
+    assert len(program.run("cases", "--json", folder=workspace).lines[0]) == 11
+
+
+def test_the_companys_files_are_written_into_a_new_folder(
+    program: ForkedProgram, workspace: Path, tmp_path: Path
+) -> None:
+    assert program.run("cases", folder=workspace).code == 0
+    archive = program.run("backup", "create", tmp_path / "backups", folder=workspace).out.strip()
+    to = tmp_path / "new"
+    written = program.run("restore", archive, "--to", to, folder=tmp_path)
+    assert written.code == 0, written
+    assert f"--config {to / CONFIG_FILE}" in written.err
+    assert SECRET_FILE in written.err
+    kept = files_in(workspace)
+    assert files_in(to) == {name: kept[name] for name in files_in(to)}
+    assert {CONFIG_FILE, "accounts.toml", "policies/001-refund-policy.md"} <= set(files_in(to))
+    assert program.run("restore", archive, "--to", to, folder=tmp_path).code == 2
+
+
+def test_only_the_newest_backups_are_kept_and_a_damaged_one_is_found(
+    program: ForkedProgram, workspace: Path, tmp_path: Path
+) -> None:
+    assert program.run("cases", folder=workspace).code == 0
+    made = [program.run("backup", tmp_path / "b", "--keep", "2", folder=workspace).out.strip() for _ in range(3)]
+    assert [Path(path).exists() for path in made] == [False, True, True]
+    part = Path(made[2], "files", CONFIG_FILE)
+    part.write_text(part.read_text("utf-8") + "#", "utf-8")
+    damaged = program.run("backup", "verify", made[2], folder=tmp_path)
+    assert (damaged.code, "has changed since the backup was made" in damaged.err) == (1, True)
+    assert program.run("backup", "verify", tmp_path, folder=tmp_path).code == 2

@@ -1,0 +1,152 @@
+"""Backups at every step and every write of journeys, taken while the agent works: each is safe to go on from.
+
+Exactly where it was, if nothing has happened since: each journey ends as if it had been killed there. After a disaster:
+no customer hears of the restored agent, and a person has each mail that was not ended.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support_agent.config.settings import CompanySettings
+from support_agent.ops.backup.archive import read
+from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
+from support_agent.store.store import Store
+from tests.backups import back_up, live, office_on, put_back
+from tests.fakes_journey import ANNA, DESK, JAMES, Office, company_store, write
+from tests.fakes_worker import FakeMailbox, Shift, recipients
+from tests.journey.lives import Kill
+
+ANSWERED = write("Can I get a refund?")
+ESCALATED = write("Let me talk to a human.", sender=JAMES)
+STATUSES = {mail_id_of(ANSWERED): MailStatus.ANSWERED, mail_id_of(ESCALATED): MailStatus.ESCALATED}
+CUSTOMERS = {mail_id_of(ANSWERED): ANNA, mail_id_of(ESCALATED): JAMES}
+FEW = (Kill("answer", 1), Kill("send", 2), Kill("send", 3))
+STEPS = {"screen", "identify", "place", "hold", "plan", "hand_over", "answer", "send", "end"}
+
+
+class Taken(NamedTuple):
+    """A backup: at which place of which journey, and how many mails each recipient had by then."""
+
+    archive: Path
+    mail_id: str
+    place: Kill
+    arrived: Counter[str]
+
+
+class Life(NamedTuple):
+    """A whole life, its backups, the folder of its mails, and where the backups are restored."""
+
+    taken: tuple[Taken, ...]
+    mailbox: FakeMailbox
+    url: str
+
+    places: frozenset[Kill]
+    """All places, and not only those of the backups."""
+
+    @property
+    def unrecorded(self) -> list[Taken]:
+        """The last backup in each of some steps: its work is done, and the engine does not know of it."""
+        found = list({(taken.mail_id, taken.place.step): taken for taken in self.taken}.values())
+        return [taken for taken in found if taken.place.step in ("place", "plan", "answer", "send")]
+
+    @property
+    def different(self) -> list[Taken]:
+        """One of those backups whose stores are equal."""
+        return list({str(list(read(taken.archive).stores[""].parts)): taken for taken in self.taken}.values())
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
+def life(
+    request: pytest.FixtureRequest,
+    company_settings: CompanySettings,
+    empty_store: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Life]:
+    folder = tmp_path_factory.mktemp("life")
+    if request.param == "sqlite":
+        (folder / "restored").mkdir()
+        path = shutil.copy(company_store(company_settings, empty_store), folder / "store.sqlite3")
+        yield _lived(f"sqlite:///{path}", f"sqlite:///{folder}/restored/store.sqlite3", folder, company_settings)
+        return
+    cluster = request.getfixturevalue("postgres_cluster")
+    empty = request.getfixturevalue("postgres_empty_store")
+    url, other = cluster.create_database(empty), cluster.create_database()
+    yield _lived(url, other, folder, company_settings)
+    for one in (url, other):
+        cluster.drop_database(one)
+
+
+def _lived(url: str, other: str, folder: Path, company: CompanySettings) -> Life:
+    mailbox, taken, places = FakeMailbox([ANSWERED, ESCALATED]), list[Taken](), set[Kill]()
+    with office_on(url, company) as office:
+
+        def at(mail_id: str, place: Kill) -> None:
+            places.add(place)
+            # On a server each takes a second: a few try the same rules.
+            if url.startswith("postgresql") and (place not in FEW or mail_id != mail_id_of(ANSWERED)):
+                return
+            archive = back_up(office.settings, folder / f"backups-{len(taken)}")
+            taken.append(Taken(archive, mail_id, place, Counter(recipients(office))))
+
+        live(office, mailbox, at)
+        assert {mail.id: mail.status for mail in office.store.mails.find()} == STATUSES
+        assert Counter(recipients(office)) == {ANNA: 1, DESK: 1, JAMES: 1}
+    return Life(tuple(taken), mailbox, other, frozenset(places))
+
+
+@pytest.fixture
+def restored(life: Life, company_settings: CompanySettings) -> Iterator[Office]:
+    """An agent where the backups are restored."""
+    with office_on(life.url, company_settings) as office:
+        yield office
+
+
+def test_every_step_is_a_place_for_a_backup(life: Life) -> None:
+    assert {place.step for place in life.places} == STEPS
+    assert Kill("send", 6) in life.places
+
+
+def test_work_goes_on_exactly_where_a_backup_was_taken(life: Life, restored: Office) -> None:
+    """Rule: a backup is what a `kill -9` at its instant would have left, whatever the engine has recorded by then."""
+    for taken in life.unrecorded:
+        _restored(restored, taken, is_exact=True)
+        live(restored, life.mailbox)
+        arrived = taken.arrived + Counter(recipients(restored))
+        assert arrived == {ANNA: 1, JAMES: 1, DESK: 1}, taken
+        assert {mail.id: mail.status for mail in restored.store.mails.find()} == STATUSES, taken
+
+
+def test_after_a_disaster_no_customer_hears_of_the_restored_agent(life: Life, restored: Office) -> None:
+    """Rule: the lost agent went on to the end; what it may have done is left to people."""
+    for taken in life.different:
+        _restored(restored, taken)
+        Shift(restored, life.mailbox).work()
+        assert set(recipients(restored)) <= {DESK}, taken
+        assert {row.status for row in restored.store.outbox.find()} <= {OutboxStatus.SENT, OutboxStatus.UNCERTAIN}
+        for mail_id in STATUSES:
+            _is_cared_for(restored.store, mail_id, taken)
+
+
+def _restored(office: Office, taken: Taken, *, is_exact: bool = False) -> None:
+    office.store.close()
+    put_back(taken.archive, office.settings, is_exact=is_exact, may_replace=True)
+    office.transport.given.clear()
+
+
+def _is_cared_for(store: Store, mail_id: str, taken: Taken) -> None:
+    """The customer was answered before the backup, or the desk has the mail."""
+    (mail,) = (one for one in store.mails.find() if one.id == mail_id)
+    rows = store.outbox.find(mail_id=mail.id)
+    kinds = {row.kind for row in rows if row.status is OutboxStatus.SENT}
+    assert mail.status in (MailStatus.ANSWERED, MailStatus.ESCALATED), taken
+    was_answered = mail.status is MailStatus.ANSWERED
+    assert kinds & ({OutgoingKind.ANSWER} if was_answered else {OutgoingKind.PACKET, OutgoingKind.FAILURE}), taken
+    uncertain = [row for row in rows if row.status is OutboxStatus.UNCERTAIN]
+    assert all(row.recipient == CUSTOMERS[mail.id] and row.notified_at for row in uncertain), taken

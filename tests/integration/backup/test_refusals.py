@@ -1,0 +1,167 @@
+"""What a restore refuses, before anything is changed, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from support_agent.config.settings import Settings, StoreSettings
+from support_agent.engine.database import engine_url
+from support_agent.engine.engine import KNOWN_SCHEMA, create_tables
+from support_agent.engine.schema import refuse_newer
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.ops.backup.archive import MANIFEST, Manifest, finish, read
+from support_agent.store.database import normalise_url
+from support_agent.store.lock import only_process
+from support_agent.store.store import Store
+from tests.backups import HOLDER, back_up, put_back
+from tests.contract.store.examples import MIGRATIONS, record
+
+
+@pytest.fixture
+def settings(store_url: str) -> Settings:
+    """A store with a mail."""
+    with Store.open(store_url, MIGRATIONS) as store:
+        record(store, 1)
+    return Settings(store=StoreSettings(url=store_url))
+
+
+@pytest.fixture
+def archive(settings: Settings, tmp_path: Path) -> Path:
+    return back_up(settings, tmp_path / "backups")
+
+
+def mails(settings: Settings) -> int:
+    with Store.open(settings.store.url, MIGRATIONS) as store:
+        return len(store.mails.find())
+
+
+def rewritten(archive: Path, **changes: object) -> None:
+    """The manifest with other values, as another version of the program would have written it."""
+    manifest = read(archive)
+    (archive / MANIFEST).unlink()
+    finish(archive, Manifest.model_validate({**manifest.model_dump(), **changes}))
+
+
+def test_a_store_with_mails_is_replaced_only_on_request_and_kept(settings: Settings, archive: Path) -> None:
+    with Store.open(settings.store.url, MIGRATIONS) as store:
+        record(store, 2)
+    why = "has mails: restore with --replace, which keeps it aside; nothing was changed"
+    with pytest.raises(ConfigError, match=why):
+        put_back(archive, settings)
+    assert mails(settings) == 2
+    (kept,) = put_back(archive, settings, may_replace=True).kept
+    assert mails(settings) == 1
+    if settings.store.url.startswith("sqlite"):
+        with closing(sqlite3.connect(Path(kept) / "old" / "store.sqlite3")) as connection:
+            assert connection.execute("SELECT count(*) FROM mails").fetchone() == (2,)
+    else:
+        with create_engine(normalise_url(settings.store.url)).connect() as server:
+            assert server.execute(text(f"SELECT count(*) FROM {kept}.mails")).scalar() == 2
+
+
+def test_a_store_that_a_worker_has_is_left_alone(settings: Settings, archive: Path) -> None:
+    with only_process(settings.store.url, HOLDER), pytest.raises(ConfigError, match="another support-agent runs"):
+        put_back(archive, settings, may_replace=True)
+    assert mails(settings) == 1
+
+
+def test_a_backup_beside_a_worker_is_not_one_to_go_on_from_exactly(settings: Settings, tmp_path: Path) -> None:
+    with only_process(settings.store.url, HOLDER):
+        archive = back_up(settings, tmp_path / "busy")
+    assert not read(archive).is_quiet
+    with pytest.raises(ConfigError, match="a worker was running when this backup was made"):
+        put_back(archive, settings, is_exact=True, may_replace=True)
+    assert put_back(archive, settings, may_replace=True).kept
+
+
+def test_a_changed_part_is_found_before_anything_is_used(settings: Settings, archive: Path) -> None:
+    part = next(part for part in read(archive).parts if part.bytes)
+    path = archive / part.path
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(PermanentError, match="has changed since the backup was made"):
+        put_back(archive, settings, may_replace=True)
+    assert mails(settings) == 1
+
+
+def test_a_backup_of_a_newer_program_is_refused_with_its_version(settings: Settings, archive: Path) -> None:
+    """By its schema, or by a format that this version cannot read."""
+    manifest = read(archive)
+    newer = manifest.stores[""].model_copy(update={"schema_version": "9999"})
+    rewritten(archive, program="9.1.0", stores={"": newer.model_dump()})
+    with pytest.raises(ConfigError, match=r"made by support-agent 9\.1\.0, a newer version \(schema 9999\)"):
+        put_back(archive, settings, may_replace=True)
+    content = json.loads((archive / MANIFEST).read_text())
+    (archive / MANIFEST).write_text(json.dumps(content | {"format": 2, "more": 1}))
+    with pytest.raises(ConfigError, match=r"made by support-agent 9\.1\.0, a newer version: install that version"):
+        put_back(archive, settings, may_replace=True)
+    assert mails(settings) == 1
+
+
+def test_an_older_backup_is_upgraded(settings: Settings, tmp_path: Path) -> None:
+    with Store.open(settings.store.url, MIGRATIONS) as store:
+        store.database.downgrade("0004")
+    archive = back_up(settings, tmp_path / "older")
+    assert read(archive).stores[""].schema_version == "0004"
+    put_back(archive, settings, may_replace=True)
+    with Store.open(settings.store.url, MIGRATIONS) as store:
+        assert store.is_current()
+        assert [mail.in_doubt for mail in store.mails.find()] == [True]
+
+
+def test_a_backup_of_the_other_database_is_refused(archive: Path, settings: Settings, tmp_path: Path) -> None:
+    is_file = settings.store.url.startswith("sqlite")
+    url = "postgresql://nobody@127.0.0.1:1/none" if is_file else f"sqlite:///{tmp_path}/other.sqlite3"
+    with pytest.raises(ConfigError, match="names another kind of database"):
+        put_back(archive, Settings(store=StoreSettings(url=url)))
+
+
+def test_a_store_of_a_newer_program_says_which(settings: Settings, tmp_path: Path) -> None:
+    with Store.open(settings.store.url, MIGRATIONS) as store, store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        connection.exec_driver_sql("INSERT INTO programs VALUES ('9999', '9.1.0')")
+    with (
+        Store.open(settings.store.url, MIGRATIONS) as store,
+        pytest.raises(
+            ConfigError, match=rf"newer version of the program \(9\.1\.0\), and this one \({version('support-agent')}\)"
+        ),
+    ):
+        store.upgrade()
+
+
+def test_engine_tables_of_a_newer_program_are_refused_before_the_launch(settings: Settings) -> None:
+    url = engine_url(settings.store.url)
+    create_tables(url)
+    refuse_newer(url, KNOWN_SCHEMA)
+    with pytest.raises(ConfigError, match=rf"version {KNOWN_SCHEMA}, made by a newer version of support-agent"):
+        refuse_newer(url, KNOWN_SCHEMA - 1)
+
+
+def test_a_file_that_another_process_has_open_is_not_exchanged(empty_store: Path, tmp_path: Path) -> None:
+    """The desk's page has no lock of its own; what people do there would end in the store before."""
+    settings = Settings(store=StoreSettings(url=f"sqlite:///{shutil.copy(empty_store, tmp_path / 'store.sqlite3')}"))
+    archive = back_up(settings, tmp_path / "backups")
+    with closing(sqlite3.connect(tmp_path / "store.sqlite3")) as page:
+        page.execute("PRAGMA journal_mode=WAL")
+        page.execute("SELECT count(*) FROM mails").fetchone()
+        with pytest.raises(ConfigError, match="stop the worker and the desk's page"):
+            put_back(archive, settings)
+    assert put_back(archive, settings).kept
+
+
+def test_a_damaged_store_is_replaced_on_request(empty_store: Path, tmp_path: Path) -> None:
+    store = Path(shutil.copy(empty_store, tmp_path / "store.sqlite3"))
+    settings = Settings(store=StoreSettings(url=f"sqlite:///{store}"))
+    archive = back_up(settings, tmp_path / "backups")
+    store.write_bytes(b"not a database" * 1000)
+    with pytest.raises(ConfigError, match="--replace"):
+        put_back(archive, settings)
+    assert put_back(archive, settings, may_replace=True).kept
+    assert mails(settings) == 0
