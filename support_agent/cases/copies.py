@@ -17,6 +17,7 @@ from support_agent.cases.senders import Senders
 from support_agent.mail.head import split_head
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import Message
+from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import MailRecord, MailStatus
 from support_agent.store.store import Store
 
@@ -43,10 +44,15 @@ class Copies:
     retention_days: int
     senders: Senders
 
-    def recognise(self, mail: ReceivedMail, screening: Screening, now: datetime) -> Screening:
+    def recognise(
+        self, mail: ReceivedMail, screening: Screening, now: datetime, sender: Callable[[], Sender]
+    ) -> Screening:
         """Return the screening, or one that files the mail as a copy; a filed copy has no effect.
 
         While a renumbered folder is read again, a possible copy goes to a person.
+
+        Args:
+            sender: Returns who sent the mail; called only for a possible copy.
         """
         if screening.verdict is Verdict.DROP:
             return screening
@@ -59,13 +65,13 @@ class Copies:
             why = self._taken_up_again(mail) if is_taken_up else self._filed_again(mail)
             doubt = self._doubt(mail, now) if is_taken_up and not why else ""
             return _in_doubt(f"{RENUMBERED}: {doubt}") if doubt else _copy(why) if why else screening
-        why = self._same_taken_up(mail) if is_taken_up else self._same_filed(mail)
+        why = self._same_taken_up(mail, sender) if is_taken_up else self._same_filed(mail)
         if why and is_taken_up and mail.message.has_synthetic_id and mail.message.sent_at is None:
             # A customer may send the same few words twice on purpose.
             return _in_doubt(f"{why}; without Message-ID and Date a copy cannot be recognised for certain")
         return _copy(why) if why else screening
 
-    def _same_taken_up(self, mail: ReceivedMail) -> str:
+    def _same_taken_up(self, mail: ReceivedMail, sender: Callable[[], Sender]) -> str:
         """Why the mail is a copy of one that was answered or escalated, or "".
 
         Earlier mails at a lower sender level do not count: a forged mail that arrives first must not suppress the
@@ -73,7 +79,7 @@ class Copies:
         """
         for other in self._others(mail, _was_taken_up):
             is_same = _content(other.message) == _content(mail.message)
-            if is_same and self.senders.of(other).level >= self.senders.of(mail).level:
+            if is_same and self.senders.of(other).level >= sender().level:
                 return "a copy of a mail that was handled before: the same Message-ID, sender, date and content"
         return ""
 

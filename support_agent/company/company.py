@@ -85,7 +85,7 @@ class Company:
         """The vocabulary of the documents in the company's own language."""
         return vocabulary_of(self.documents)
 
-    @property
+    @cached_property
     def version(self) -> str:
         """sha256, in hex, over the documents' versions, the declared accounts and the canned questions."""
         documents = [f"document {document.number} {document.version}" for document in self.documents]

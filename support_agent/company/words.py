@@ -186,13 +186,21 @@ def months_of(language: str) -> Mapping[str, int]:
     return {name.split()[-1].casefold(): number for name, number in names.items() if name.split()[-1].isalpha()}
 
 
+@lru_cache(maxsize=64)
+def _signs(language: str) -> tuple[tuple[str, str], ...]:
+    """The currencies that a language writes with a single sign, each with its sign."""
+    locale = _locale(language)
+    known = locale.currency_symbols.items() if locale is not None else ()
+    return tuple((code, sign) for code, sign in known if len(sign) == 1)
+
+
 def currencies_in(text: str, language: str) -> frozenset[str]:
     """The names, in a language, of the currencies whose code or sign is in a text ("EUR", "€")."""
     locale = _locale(language)
     if locale is None:
         return frozenset()
     codes = {code for code in _ISO_CODE.findall(text) if code in locale.currencies}
-    codes |= {code for code, sign in locale.currency_symbols.items() if len(sign) == 1 and sign in text}
+    codes |= {code for code, sign in _signs(language) if sign in text}
     return frozenset(name for code in codes for name in _currency_names(code, locale))
 
 

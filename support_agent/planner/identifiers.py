@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from babel.numbers import list_currencies
@@ -103,7 +104,7 @@ class _Chunk:
     start: int
     end: int
 
-    @property
+    @cached_property
     def has_digit(self) -> bool:
         return any(map(str.isdigit, self.key))
 

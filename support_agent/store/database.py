@@ -43,6 +43,8 @@ HEAD = "head"
 VERSION_TABLE = "alembic_version"
 WRITES = "support_agent_writes"
 """Execution option of the connections whose transactions write."""
+MOST_CONNECTIONS = 15
+"""Of one process to a SQLite file; they stay open."""
 UPGRADE_LOCK = 7_103_462_911
 """Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
 RESTORING = "support_agent_restoring"
@@ -333,6 +335,8 @@ def _sqlite(url: URL, timeout_s: float) -> Engine:
     engine = create_engine(
         url,
         connect_args={"timeout": timeout_s},
+        pool_size=MOST_CONNECTIONS,  # to open one costs more than a journey's statements
+        max_overflow=0,
         pool_timeout=timeout_s,
         hide_parameters=True,
         json_serializer=_json,

@@ -116,9 +116,12 @@ class Stages:
         """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
         found: list[tuple[Sender, bool]] = []
 
-        def is_staff_reply() -> bool:
+        def sender() -> Sender:
             found[:] = found or [self.routing.senders.found(mail)]
-            is_staff = self.routing.threads.is_staff(found[0][0])
+            return found[0][0]
+
+        def is_staff_reply() -> bool:
+            is_staff = self.routing.threads.is_staff(sender())
             return is_staff and self.routing.threads.packet_answered_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
@@ -127,16 +130,16 @@ class Stages:
         if screening.rule in JUDGED_RULES:
             judged = self.decider().judged(mail.message, screening)
             screening = judged if judged is screening or not is_staff_reply() else screening
-        screening = self.copies.recognise(mail, screening, self.now())
+        screening = self.copies.recognise(mail, screening, self.now(), sender)
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
             report = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
             screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, report)))})
-        unrecorded = [sender for sender, is_recorded in found if not is_recorded]
+        unrecorded = [one for one, is_recorded in found if not is_recorded]
         if not unrecorded and screening.verdict not in TAKEN_UP:
             return screening  # `file` records it
         with self.store.database.together():
-            for sender in unrecorded:
-                self.routing.senders.record(mail.id, sender)
+            for one in unrecorded:
+                self.routing.senders.record(mail.id, one)
             self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         return screening
 

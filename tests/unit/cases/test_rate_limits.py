@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from support_agent.cases.pause import end_pause, write_pause
+from support_agent.cases.rate_limits import COUNT_HOLDS, Rates
+from support_agent.config.agent import AgentSettings
 from support_agent.core.modes import Mode
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
-from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.records import CaseState, MailStatus, OutboxStatus, Passed, mail_id_of
+from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from tests.fakes_desk import order, proposed_in
 from tests.fakes_journey import (
@@ -374,6 +379,42 @@ def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -
 
 
 # A clock that was ahead
+
+
+@dataclass
+class Counted:
+    """`Store.traffic` with numbers that a test sets; `asked` is how often they were counted."""
+
+    queued: int = 0
+    asked: int = 0
+
+    def passed(self, *_: object) -> Passed:
+        """Count."""
+        self.asked += 1
+        return Passed(self.queued, self.queued)
+
+
+def test_s12_the_hour_is_counted_seldom_far_from_its_limit_and_each_time_near_it() -> None:
+    """Failure: each mail counted the whole hour three times, so a hundred mails a second counted a million rows."""
+    traffic = Counted()
+    rates = Rates(cast("Store", SimpleNamespace(traffic=traffic)), AgentSettings(max_mails_per_hour=6_400))
+    assert {rates.breaker(NOON) for _ in range(101)} == {""}  # 6,400 may pass yet: a 64th of them without a count
+    assert traffic.asked == 1
+    traffic.queued = 6_399
+    assert rates.breaker(NOON) == ""
+    traffic.queued = 6_400
+    assert "6400 automatic mails within an hour" in rates.breaker(NOON)
+    assert traffic.asked == 3
+
+
+def test_s12_a_count_does_not_hold_for_long() -> None:
+    """Rule: other workers pass mails as well, so what was counted minutes ago is counted again."""
+    traffic = Counted()
+    rates = Rates(cast("Store", SimpleNamespace(traffic=traffic)), AgentSettings(max_mails_per_hour=6_400))
+    assert not rates.sending_breaker(NOON)
+    traffic.queued = 6_400
+    assert not rates.sending_breaker(NOON + COUNT_HOLDS / 2)
+    assert rates.sending_breaker(NOON + COUNT_HOLDS)
 
 
 def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Office) -> None:
