@@ -30,6 +30,7 @@ from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.desk import DeskSettings
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, EngineSettings, PlannerSettings, Settings
+from support_agent.config.watch import WatchSettings
 from support_agent.core.cursor import Cursor
 from support_agent.core.modes import Mode
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
@@ -310,6 +311,7 @@ def open_office(company: CompanySettings, store: Store) -> Office:
         ),
         desk=DeskSettings(address=DESK),
         autonomy=AutonomySettings(start=Mode.AUTO),
+        watch=WatchSettings(alarm_every_h=0),  # a test about alarms turns them on
         planner=PlannerSettings(model_votes="always"),
     )
     decider = Decider(

@@ -123,6 +123,9 @@ class FakeClient:
     def login(self, user: str, password: str) -> None:
         """Anybody."""
 
+    def socket(self) -> None:
+        """Without TLS there is no certificate."""
+
     def has_capability(self, name: str) -> bool:
         """Nothing but the plain protocol."""
         return False

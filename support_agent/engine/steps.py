@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import structlog
@@ -162,7 +163,12 @@ def _note(seen: Seen, result: object) -> None:
 def _adapter(returns: type[T] | TypeAdapter[T] | None) -> TypeAdapter[T]:
     if returns is None:
         return JSON_VALUE
-    return returns if isinstance(returns, TypeAdapter) else TypeAdapter(returns)
+    return returns if isinstance(returns, TypeAdapter) else _adapter_of(returns)
+
+
+@cache
+def _adapter_of(returns: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(returns)
 
 
 def _dump(name: str, value: T, adapter: TypeAdapter[T]) -> JsonValue:

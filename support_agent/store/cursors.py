@@ -96,7 +96,7 @@ def _move(dialect: str) -> postgresql.Insert | sqlite.Insert:
     insert = insert_into(CursorRow, dialect)
     new = insert.excluded
     moves = or_(col(CursorRow.uid_validity) != new.uid_validity, col(CursorRow.last_uid) < new.last_uid)
-    values = {name: new[name] for name in ("uid_validity", "last_uid", "rescan_until")}
+    values = {name: new[name] for name in ("uid_validity", "last_uid", "rescan_until", "in_doubt_until")}
     left_before = func.coalesce(new.left_before, col(CursorRow.left_before))
     return insert.on_conflict_do_update(
         index_elements=["folder"], set_={**values, "left_before": left_before}, where=moves

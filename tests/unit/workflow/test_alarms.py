@@ -34,7 +34,7 @@ def clock() -> At:
 @pytest.fixture
 def stuck(office: Office, clock: At) -> Office:
     """An office with a mail that was recorded an hour ago and is not decided, and nothing else wrong."""
-    office = replace(office, clock=clock)
+    office = replace(with_watch(office, alarm_every_h=24), clock=clock)
     office.receive(write(REFUND))
     clock.instant = NOON + HOUR
     return office
@@ -192,7 +192,7 @@ def test_what_is_seen_of_certificates_is_kept_for_all_workers(stuck: Office) -> 
 
 
 def test_no_word_of_a_customer_is_in_it(office: Office, clock: At) -> None:
-    office = replace(office, clock=clock)
+    office = replace(with_watch(office, alarm_every_h=24), clock=clock)
     office.receive(write(f"{HUMAN} My number is 4711.", subject="Tischreservierung"))
     clock.instant += HOUR
     look(office)
