@@ -8,7 +8,7 @@ Checked by tests/contract/engine, with the durable steps of `engine` and with st
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -163,11 +163,11 @@ def _note(seen: Seen, result: object) -> None:
 def _adapter(returns: type[T] | TypeAdapter[T] | None) -> TypeAdapter[T]:
     if returns is None:
         return JSON_VALUE
-    return returns if isinstance(returns, TypeAdapter) else _adapter_of(returns)
+    return returns if isinstance(returns, TypeAdapter) else _adapter_of(cast("Hashable", returns))
 
 
 @cache
-def _adapter_of(returns: type[Any]) -> TypeAdapter[Any]:
+def _adapter_of(returns: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(returns)
 
 
