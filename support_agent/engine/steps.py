@@ -168,7 +168,7 @@ def _adapter(returns: type[T] | TypeAdapter[T] | None) -> TypeAdapter[T]:
 
 @cache
 def _adapter_of(returns: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(returns)
+    return TypeAdapter(cast(Any, returns))
 
 
 def _dump(name: str, value: T, adapter: TypeAdapter[T]) -> JsonValue:
