@@ -15,7 +15,7 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo check test bench docs fuzz lock sbom audit clean
+.PHONY: demo check test bench docs fuzz crash lock sbom audit clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
@@ -63,6 +63,14 @@ FUZZ_COUNT ?= 200000
 
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT)
+
+# Every fault (kill -9, stopped, database restarted, disk full, clock jumps, servers gone) at every step boundary, on both
+# databases, then random histories; prints how many were tried. `make test` has a short form.
+HISTORIES ?= 10
+
+crash: $(INSTALLED)
+	@sh deploy/install-servers.sh
+	$(BIN)/python -m tests.crash --histories $(HISTORIES)
 
 # The lock is exact, for both targets; `make lock` rewrites it from the ranges in pyproject.toml.
 lock: $(INSTALLED)

@@ -281,7 +281,7 @@ def office_in(folder: Path, company: CompanySettings, empty_store: Path) -> Iter
 
 
 @cache
-def _loaded(company: CompanySettings) -> tuple[Company, Templates]:
+def loaded(company: CompanySettings) -> tuple[Company, Templates]:
     """Read once for all tests with the same files: reading them takes longer than most tests."""
     return Company.load(company), Templates.load(company.templates)
 
@@ -299,7 +299,7 @@ def company_store(company: CompanySettings, empty_store: Path) -> Path:
 
 def open_office(company: CompanySettings, store: Store) -> Office:
     """An office of that company on a store; its words are kept there with `office.stages.keep_company()`."""
-    files, templates = _loaded(company)
+    files, templates = loaded(company)
     settings = Settings(
         company=company,
         agent=AgentSettings(

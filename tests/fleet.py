@@ -24,19 +24,20 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import CompanySettings, EngineSettings
+from support_agent.config.settings import EngineSettings
 from support_agent.core.clock import utc_now
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps
 from support_agent.pipeline import handle
+from support_agent.store.lock import among_workers
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.membership import Membership
 from support_agent.workflow.worker import Worker
-from tests.fakes_journey import Office, make_company, open_office, with_agent, write
-from tests.fakes_worker import FakeMailbox
+from tests.fakes_journey import Office, loaded, make_company, open_office, with_agent, write
+from tests.fakes_worker import FakeMailbox, with_imap
 
 LIMITS = {"max_mails_per_hour": 1_000_000, "max_mails_per_case": 1_000, "max_mails_per_sender_a_day": 1_000}
 LEASE_S = 3.0
@@ -84,10 +85,6 @@ class LineTransport:
         """Nothing is open."""
 
 
-Wrap = Callable[[Office, Steps, MailId], Steps]
-"""Gives a mail's steps to a test that interferes with them."""
-
-
 @dataclass
 class Fleet:
     """Worker processes on one store; all are killed at the end of the `with`.
@@ -95,7 +92,6 @@ class Fleet:
     Args:
         url: A store with its schema, on PostgreSQL for more than one worker.
         mails: What is in the mailbox from the beginning.
-        wrap: As `Wrap`.
     """
 
     url: str
@@ -103,12 +99,12 @@ class Fleet:
     mails: Sequence[bytes]
     concurrency: int = 2
     lease_s: float = LEASE_S
-    wrap: Wrap = lambda _office, steps, _mail_id: steps
     processes: list[int] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.folder.mkdir(exist_ok=True)
         self.company = make_company(self.folder)
+        loaded(self.company)  # for all workers, before they are forked
         self.trace = Trace(self.folder / "trace")
         return self
 
@@ -117,6 +113,29 @@ class Fleet:
     ) -> None:
         for process in tuple(self.processes):
             self.end(process, signal.SIGKILL)
+
+    # What a worker works with; a test that interferes replaces it
+
+    def engine_settings(self) -> EngineSettings:
+        """How mails are handled."""
+        return EngineSettings(
+            concurrency=self.concurrency, retry_base_s=0, lease_s=self.lease_s, max_interruptions=1000
+        )
+
+    def office(self, store: Store) -> Office:
+        """The company, the settings, the transport and the clock."""
+        office = with_imap(with_agent(open_office(self.company, store), **LIMITS), poll_interval_s=0.2)
+        return replace(office, transport=LineTransport(self.trace), clock=utc_now)  # type: ignore[arg-type]
+
+    def mailbox(self) -> FakeMailbox:
+        """A connection to the mailbox."""
+        return FakeMailbox(list(self.mails))
+
+    def steps(self, steps: Steps, mail_id: MailId) -> Steps:
+        """The steps of a mail's journey."""
+        return steps
+
+    # Workers
 
     def start(self, count: int = 1) -> list[int]:
         """Start workers; returns their process ids."""
@@ -130,9 +149,10 @@ class Fleet:
         self.processes.remove(process)
         return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
-    def ended(self) -> list[int]:
-        """The workers that have ended by themselves since this was asked last."""
-        gone = [process for process in self.processes if os.waitpid(process, os.WNOHANG)[0]]
+    def ended(self) -> dict[int, int]:
+        """The workers that have ended since this was asked last, with their exit codes."""
+        asked = (os.waitpid(process, os.WNOHANG) for process in self.processes)
+        gone = {process: os.waitstatus_to_exitcode(status) for process, status in asked if process}
         self.processes = [process for process in self.processes if process not in gone]
         return gone
 
@@ -169,32 +189,30 @@ class Fleet:
             os._exit(code)
 
     def _work(self, stop: Event) -> None:
-        """The life of one worker."""
-        settings = EngineSettings(
-            concurrency=self.concurrency, retry_base_s=0, lease_s=self.lease_s, max_interruptions=1000
-        )
-        with Store.open(self.url, packaged("migrations")) as store:
-            office = _office(self.company, store)
-            office = replace(office, transport=LineTransport(self.trace), clock=utc_now)  # type: ignore[arg-type]
-            name = executor_id(secrets.token_hex(4))
+        """The life of one worker, wired as `app.open_workers` does."""
+        settings = self.engine_settings()
+        name = executor_id(secrets.token_hex(4))
+        with among_workers(self.url, name) as has_others, Store.open(self.url, packaged("migrations")) as store:
+            if not has_others:
+                store.leases.end_all()
+            office = self.office(store)
             stages = replace(office.stages, outbox_sender=replace(office.stages.outbox_sender, worker=name))
-            membership = Membership(store.leases, name, self.lease_s, utc_now, time.monotonic)
+            membership = Membership(store.leases, name, settings.lease_s, office.clock, time.monotonic)
             engine = Engine(engine_url(self.url), name, settings, alive=membership.alive)
 
             def journey(mail_id: str, steps: Steps) -> str:
                 self.trace.add("begin", mail_id)
-                outcome = handle(MailId(mail_id), self.wrap(office, steps, MailId(mail_id)), stages)
+                outcome = handle(MailId(mail_id), self.steps(steps, MailId(mail_id)), stages)
                 self.trace.add("end", mail_id)
                 return outcome
 
-            imap = office.settings.imap.model_copy(update={"poll_interval_s": 0.2})
             worker = Worker(
-                settings=office.settings.model_copy(update={"imap": imap}),
+                settings=office.settings,
                 store=store,
                 stages=stages,
                 engine=engine.serve("", journey),
-                open_mailbox=lambda: FakeMailbox(list(self.mails)),
-                now=utc_now,
+                open_mailbox=self.mailbox,
+                now=office.clock,
                 membership=membership,
             )
             membership.led = worker.look_after_dead
@@ -204,10 +222,6 @@ class Fleet:
                 engine.launch()
                 worker.run(stop)
                 engine.stop(5)
-
-
-def _office(company: CompanySettings, store: Store) -> Office:
-    return with_agent(open_office(company, store), **LIMITS)
 
 
 class Findings(NamedTuple):

@@ -230,7 +230,9 @@ class Engine:
 
     @mapped_errors()
     def take_over_dead(self, brand: str = "") -> None:
-        """Queue the brand's mails again that run in processes which are not alive any more."""
+        """Queue the brand's mails again that run in processes which are not alive any more, while this engine runs."""
+        if Engine._live is not self:
+            return
         alive = {*self._alive(), self.executor_id}
         for status in _pending(DBOS, queue_of(brand)):
             if status.executor_id not in alive:

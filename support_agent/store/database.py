@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import col, select
@@ -109,7 +109,7 @@ def _translated(error: DBAPIError) -> SupportAgentError:
     name = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
     if name in UNUSABLE_FILE:
         return ConfigError(f"the database file cannot be used ({what}): check store.url", code="database")
-    if isinstance(error, OperationalError | InterfaceError):
+    if isinstance(error, OperationalError | InterfaceError | InternalError):
         return TransientError(f"the database did not answer ({what}): it is tried again", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from support_agent.errors import SupportAgentError
+from support_agent.engine.steps import known_error
 from support_agent.store.leases import Lease, Leases
 
 log = structlog.get_logger(__name__)
@@ -103,8 +103,9 @@ class Membership:
 
 @contextmanager
 def logged() -> Iterator[None]:
-    """Log an error instead of ending the thread; the next renewal tries again."""
+    """Log any error instead of ending the thread, without which nobody would lead; the next renewal tries again."""
     try:
         yield
-    except SupportAgentError as error:
-        log.warning("lease_not_renewed", code=error.code, error=str(error))
+    except Exception as error:
+        known = known_error(error, "the renewal of a lease")
+        log.warning("lease_not_renewed", code=known.code, error=str(known))

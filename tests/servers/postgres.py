@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -23,13 +24,16 @@ import pytest
 USER = "postgres"
 START_ATTEMPTS = 3
 """Another process may take the free port before the server does."""
+READY_TRIES, READY_POLL_S = 600, 0.1
 
 
 class Cluster:
     """A running server; databases are made and dropped by their URL."""
 
-    def __init__(self, port: int, password: str) -> None:
+    def __init__(self, port: int, password: str, programs: Path, folder: Path) -> None:
         self._server = f"{USER}:{password}@127.0.0.1:{port}"
+        self._control = (programs / "pg_ctl", "-D", folder / "data", "-l", folder / "log", "-w", "-t", "120")
+        self._pid_file = folder / "data" / "postmaster.pid"
         self._numbers = count(1)
 
     def create_database(self, copied_from: str = "template1") -> str:
@@ -41,6 +45,38 @@ class Cluster:
     def drop_database(self, url: str) -> None:
         """Drop it, whoever is still connected."""
         self._run(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def restart(self) -> None:
+        """Crash the server and start it again: every connection is cut, whatever is under way."""
+        _as_server_user(*self._control, "-m", "immediate", "restart")
+
+    def fill_disk(self, for_s: float) -> None:
+        """Let no process of the server write to a file for a while; it panics at the first commit, and recovers."""
+        self._limit_files("0")
+        time.sleep(for_s)
+        for _ in range(READY_TRIES):
+            self._limit_files("unlimited")  # each time: a process may have inherited the limit meanwhile
+            try:
+                return self._run("CHECKPOINT")
+            except psycopg.Error:  # it recovers, or has given up
+                time.sleep(READY_POLL_S)
+                if not self._processes():
+                    self.restart()
+        raise RuntimeError("PostgreSQL did not recover")
+
+    def _limit_files(self, largest_bytes: str) -> None:
+        """The longest file that the server's processes may write; PostgreSQL ignores the signal that comes with it."""
+        limits = [f"prlimit --fsize={largest_bytes}: --pid {process}" for process in self._processes()]
+        _as_server_user("sh", "-c", "; ".join([*limits, "true"]))  # some may have ended meanwhile
+
+    def _processes(self) -> list[int]:
+        """The server, of which new processes inherit the limit, and its children; none if it has ended."""
+        try:
+            server = int(self._pid_file.read_text().split()[0])
+            children = Path(f"/proc/{server}/task/{server}/children").read_text()
+        except FileNotFoundError:
+            return []
+        return [server, *map(int, children.split())]
 
     def _run(self, statement: str) -> None:
         with psycopg.connect(f"postgresql://{self._server}/postgres", autocommit=True) as connection:
@@ -122,7 +158,7 @@ def running_cluster(*, is_durable: bool = False) -> Iterator[Cluster]:
         )  # fmt: skip
         port = _start(programs, folder, is_durable=is_durable)
         try:
-            yield Cluster(port, password)
+            yield Cluster(port, password, programs, folder)
         finally:
             _as_server_user(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop")
     finally:

@@ -136,6 +136,15 @@ def test_a_server_that_is_away_is_tried_later_and_its_password_stays_secret(post
         assert "\n" not in str(refused.value)
 
 
+@pytest.mark.servers
+def test_an_internal_error_of_the_server_is_tried_later(postgres_url: str) -> None:
+    """Rule: a server that cannot write to a file, for example, has not refused the data."""
+    raising = text("DO $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'internal_error'; END $$")
+    tried_later = pytest.raises(TransientError, match="could not extend")
+    with Store.open(postgres_url, MIGRATIONS) as store, tried_later, store.database.write() as connection:
+        connection.execute(raising)
+
+
 def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
     """Rule: the wrong file is a mistake of the configuration."""
     (tmp_path / "store.sqlite3").write_bytes(b"not a database " * 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copy
+from threading import Event
 
 import pytest
 
@@ -72,3 +73,18 @@ def test_who_stops_lets_another_lead_at_once(store: Store) -> None:
 
 def test_nobody_leads_before_the_first_renewal(store: Store) -> None:
     assert member(store, "a").lead() is None
+
+
+def test_an_error_of_what_the_leader_does_does_not_end_its_renewals(store: Store) -> None:
+    """Else the worker would lose its lease after one odd error, and nobody would fetch the mailbox any more."""
+    tries = iter([RuntimeError("not launched yet"), RuntimeError("again")])
+    has_gone_on = Event()
+
+    def led() -> None:
+        for error in tries:
+            raise error
+        has_gone_on.set()
+
+    first = Membership(store.leases, "a", 0.06, lambda: NOON, lambda: 0.0, led)
+    with first.renewing():
+        assert has_gone_on.wait(60)
