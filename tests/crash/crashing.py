@@ -181,9 +181,9 @@ class CrashFleet(Fleet):
                 self.trouble_server(Fault[line.what])
                 self.trace.add("done", line.name)
         self._read = len(lines)
-        for process in [process for process, until in self._stopped.items() if time.monotonic() >= until]:
-            del self._stopped[process]
-            self.resume(process)
+        for waking in [number for number, until in self._stopped.items() if time.monotonic() >= until]:
+            del self._stopped[waking]
+            self.resume(waking)
 
     def trouble_server(self, fault: Fault) -> None:
         """Crash the database's server, or fill its disk for a moment."""
@@ -228,7 +228,7 @@ class CrashFleet(Fleet):
     def _stop(self) -> list[str]:
         """Ask all workers to stop; those that do not are killed, and returned."""
         for process in self.processes:
-            self.resume(process)
+            self.resume(waking)
             os.kill(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_S
         while self.processes and time.monotonic() < deadline:
