@@ -228,7 +228,7 @@ class CrashFleet(Fleet):
     def _stop(self) -> list[str]:
         """Ask all workers to stop; those that do not are killed, and returned."""
         for process in self.processes:
-            self.resume(waking)
+            self.resume(process)
             os.kill(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_S
         while self.processes and time.monotonic() < deadline:
