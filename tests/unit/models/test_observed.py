@@ -49,6 +49,8 @@ def test_it_is_still_the_same_kind_of_model() -> None:
 
 def call_of(tool: str) -> type[BaseModel]:
     """A closed call without arguments."""
+    from typing import Literal
+
     from pydantic import create_model
 
-    return create_model("Call", tool=(str, tool))
+    return create_model("Call", tool=(Literal["finish"], tool))  # type: ignore

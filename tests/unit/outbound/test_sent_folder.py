@@ -196,10 +196,11 @@ def test_s62_an_uncertain_mail_that_the_provider_filed_went_out(office: Office, 
     assert [told.by for told in office.store.deliveries.of(record.id)] == [DeliverySource.SENT_FOLDER] * is_there
 
 
-def test_s62_our_own_copies_say_nothing_of_an_uncertain_mail(office: Office) -> None:
+def test_s62_a_copy_of_an_uncertain_mail_that_we_would_have_filed_shows_that_it_went_out(office: Office) -> None:
+    """The agent files a copy only of what was sent: a store that was lost knew it."""
     folders, record = FakeFolders(), answer(office, "uncertain")
     folders.there = {record.message_id}
     keeper(office, folders).look_after()
     now = office.store.outbox.get(record.id)
     assert now is not None
-    assert now.status is OutboxStatus.UNCERTAIN
+    assert now.status is OutboxStatus.SENT

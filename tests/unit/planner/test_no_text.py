@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[3] / "support_agent"
-WRITES = ("writer", "llama", "openai", "opening")
-"""The port that writes, the two models behind it and what opens them: nothing that chooses may import them
-(.importlinter)."""
+WRITES = ("writer", "llama", "openai", "opening", "observed")
+"""The port that writes, the two models behind it, what opens and what observes them: nothing that chooses may import
+them (.importlinter)."""
 MODELS = [path for path in sorted((PACKAGE / "models").glob("*.py")) if path.stem not in (*WRITES, "judge")]
 CHOOSING = (*sorted((PACKAGE / "planner").glob("*.py")), *sorted((PACKAGE / "tools").glob("*.py")), *MODELS)
 CALLS = {
