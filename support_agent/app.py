@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, cast
@@ -41,6 +41,7 @@ from support_agent.models.progress import Progress, stderr_progress
 from support_agent.store.lock import among_workers
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
+from support_agent.store.vault import key_settings
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.openid import Provider
@@ -134,9 +135,27 @@ def open_decider(
 
 def open_store(settings: Settings) -> Store:
     """Open the database of cases and upgrade it to the current schema."""
-    store = Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s)
+    store = Store.open(
+        settings.store.url,
+        packaged("migrations"),
+        timeout_s=settings.store.timeout_s,
+        keys=key_settings(settings.store),
+    )
     store.upgrade()
     return store
+
+
+def engine_records_of(settings: Settings, brand: str) -> Callable[[Sequence[str]], int]:
+    """What deletes the engine's records of a brand's mails by their ids, and returns how many there were.
+
+    Args:
+        settings: Of the first mailbox, whose store the engine's database is beside.
+    """
+    from support_agent.engine.database import engine_url
+    from support_agent.engine.deletion import delete_records
+
+    url, prefix = engine_url(settings.store.url), f"{brand}:" if brand else ""
+    return lambda mail_ids: delete_records(url, [f"{prefix}{mail_id}" for mail_id in mail_ids])
 
 
 def wire(
@@ -298,6 +317,7 @@ def _open_worker(
                 observer=observer,
             )
             stages.keep_company()
+            stages.audit_versions()
             return stages
 
         def reopen_stages(before: Stages) -> Stages:
@@ -307,7 +327,8 @@ def _open_worker(
             return stages
 
         def journey(mail_id: str, steps: Steps) -> str:
-            return handle(MailId(mail_id), steps, files.current)
+            vault = store.database.vault
+            return handle(MailId(mail_id), steps.sealed(partial(vault.record, mail_id), vault.recorded), files.current)
 
         def worker_on(stages: Stages) -> Worker:
             return Worker(

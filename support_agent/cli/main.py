@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from support_agent.cli import case_printing, printing
+from support_agent.cli.audit import audit_app
 from support_agent.cli.autonomy import autonomy_app
 from support_agent.cli.backtest import backtest, coverage, what_if
 from support_agent.cli.backup import backup_app, restore
@@ -32,6 +33,7 @@ from support_agent.cli.options import print_data as _print
 from support_agent.cli.options import settings_of as _settings
 from support_agent.cli.outbox import outbox_app
 from support_agent.cli.policies import policies_app
+from support_agent.cli.privacy import export, forget, keys_app
 from support_agent.cli.probe import probe
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import CONFIG_FILE
@@ -53,6 +55,8 @@ app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.add_typer(backup_app, name="backup")
 app.command()(restore)
+app.add_typer(audit_app, name="audit")
+app.add_typer(keys_app, name="keys")
 app.command("eval")(eval_)
 app.command()(calibrate)
 app.command()(desk)
@@ -60,6 +64,8 @@ app.command()(probe)
 app.command()(backtest)
 app.command("what-if")(what_if)
 app.command()(coverage)
+app.command()(forget)
+app.command()(export)
 
 DebugOption = Annotated[bool, typer.Option("--debug", help="Print a traceback with an error.")]
 

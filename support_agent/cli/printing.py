@@ -27,10 +27,13 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.models.pulling import Listed
     from support_agent.ops.autonomy_report import ItemAutonomy
     from support_agent.ops.conformance import RowResult
+    from support_agent.ops.forgetting import Forgotten
     from support_agent.ops.inspection import Inspection
+    from support_agent.ops.person import Traces
     from support_agent.ops.probe import Probed
     from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.outbound.delivery_status import Entry
+    from support_agent.store.audit import AuditEntry
 
 BYTES_PER_MB = 1_000_000
 POLICY_HEADER = (
@@ -239,3 +242,41 @@ def suggestions(made: Suggestions) -> str:
         lines.append(f"document {one.number} ({one.title}): {what}")
     lines.append("read them, copy what is good into `questions:` of the documents, and run `support-agent check`")
     return "\n".join(map(clean_line, lines))
+
+
+def audit_entries(found: Sequence[AuditEntry]) -> str:
+    """A table of the audit log's entries, the newest first."""
+    if not found:
+        return "no entries yet"
+    rows = [("NUMBER", "AT", "ACT", "WHO", "ABOUT")]
+    for entry in found:
+        about = ", ".join(f"{name} {json.dumps(value)}" for name, value in entry.about.items() if value is not None)
+        rows.append((str(entry.number), instant_text(entry.at), entry.act.value, entry.who, about))
+    return as_table(rows)
+
+
+def person_traces(found: Traces) -> str:
+    """What is kept about a person, by kind, and what a person must look after."""
+    kept = found.kept
+    rows = [(name, str(count)) for name, count in kept.counts.items() if count]
+    rows += [(name, str(len(paths))) for name, paths in (("results of backtests", found.results),) if paths]
+    rows += [("exported mails", str(len(found.labelled)))] if found.labelled else []
+    lines = [as_table([("KIND", "ROWS"), *rows]) if rows else "nothing is kept about this person"]
+    lines += [f"case {case_id} goes whole" for case_id in kept.cases]
+    lines += [f"with what {other} wrote in these cases" for other in kept.others]
+    lines += [f"unfinished: {what}" for what in kept.unfinished]
+    lines += [f"case {case_id} of others names the person, and stays" for case_id in found.elsewhere]
+    lines += [f"{path} names the person: decide yourself" for path in found.named_in]
+    lines += [f"not ours: {what}" for what in found.not_ours]
+    return "\n".join(clean_line(line) for text in lines for line in text.splitlines())
+
+
+def forgotten(done: Forgotten) -> str:
+    """What was deleted, and the receipt."""
+    return "\n".join(
+        [
+            person_traces(done.traces),
+            f"forgotten, with {counted(done.engine_records, 'engine record')}",
+            f"receipt, not kept anywhere: {done.receipt}",
+        ]
+    )

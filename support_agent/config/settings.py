@@ -118,6 +118,10 @@ class PlannerSettings(Frozen):
     """When the language model is asked which topic answers; `doubtful`: if the other votes leave it open."""
 
 
+KindDays = Annotated[int, Field(ge=0, le=36_500)]
+"""Days; 0: as `store.retention_days`."""
+
+
 class StoreSettings(Frozen):
     """The database of cases: a URL of SQLite or PostgreSQL; relative SQLite paths are relative to the configuration
     file."""
@@ -128,6 +132,29 @@ class StoreSettings(Frozen):
     password_file: OptionalPath = None
     """A file with only the password; `password` wins."""
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 3650
+    """How long cases are kept after their last mail, with all that belongs to them; and how long each kind of data is
+    kept whose own setting is 0."""
+    raw_retention_days: KindDays = 0
+    """How long the bytes of received mails are kept. Without them a person cannot read the mail here, and `replay` and
+    `backtest` leave it out."""
+    plan_retention_days: KindDays = 0
+    """How long plans are kept, with their calls, traces and the case's memory."""
+    outbox_retention_days: KindDays = 0
+    """How long the bytes of our mails are kept, and what they were rendered from; ids and statuses stay."""
+    label_retention_days: KindDays = 0
+    """How long it is kept what people judged of answers; modes that they earned stay."""
+    audit_retention_days: KindDays = 0
+    """How long entries of the audit log are kept."""
+    encrypt: bool = True
+    """Encrypt what customers wrote and what was made of it, with a key for each mail; what is encrypted is read in any
+    case. See `docs/privacy.md`."""
+    keys_url: str = ""
+    """The database of the keys; empty: beside a SQLite store, or the schema `support_agent_keys` on PostgreSQL."""
+    master_key: SecretStr = SecretStr("")
+    """32 bytes in hex that wrap the keys; empty: read from `master_key_file`."""
+    master_key_file: OptionalPath = None
+    """A file with the master key; empty: beside a SQLite store, created at the first start. On PostgreSQL the keys are
+    not wrapped without one."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     """Longest wait for a lock (SQLite), a connection (PostgreSQL) or a free connection."""
 
@@ -238,6 +265,9 @@ class Settings(BaseSettings):
         kept, needed = self.store.retention_days, self.agent.identical_answer_days
         if kept < needed:  # a deleted answer would be sent again
             raise ValueError(f"store.retention_days = {kept} must not be below agent.identical_answer_days = {needed}")
+        if 0 < (sent := self.store.outbox_retention_days) < needed:
+            what = f"store.outbox_retention_days = {sent}"
+            raise ValueError(f"{what} must not be below agent.identical_answer_days = {needed}")
         if self.digest.address and kept < DIGEST_DAYS:  # nobody would know that it was sent
             raise ValueError(f"store.retention_days = {kept} must not be below {DIGEST_DAYS} with digest.address")
         return self

@@ -37,6 +37,7 @@ from support_agent.ops.publishing import (
     tried,
 )
 from support_agent.outbound.rendered_mail import RenderedMail
+from support_agent.store.audit import Act
 
 log = structlog.get_logger(__name__)
 
@@ -155,9 +156,9 @@ def _write_checked(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...
     after = present(desk.settings.company, draft.place)
     _keep(desk, draft.place, after)
     who, file = visit.person.address, draft.place.name
-    log.info(
-        "desk_page_published", who=who, kind=draft.place.kind.value, file=file, was=before.digest, now=after.digest
-    )
+    what = {"kind": draft.place.kind.value, "file": file, "was": before.digest, "now": after.digest}
+    desk.store.audit.add(Act.PUBLISHED, who, desk.now(), what)
+    log.info("desk_page_published", who=who, **what)
     return ()
 
 

@@ -103,6 +103,19 @@ class Steps:
             raise known_error(error, f"step {name!r}") from error
         return _restore(name, stored, adapter)
 
+    def sealed(self, seal: Callable[[JsonValue], JsonValue], unseal: Callable[[JsonValue], JsonValue]) -> Steps:
+        """The same steps, whose results are encrypted where they are recorded.
+
+        Args:
+            seal: Makes of a result what is recorded.
+            unseal: The reverse; leaves what was recorded without `seal` as it is.
+        """
+
+        def record(name: str, work: Work) -> JsonValue:
+            return unseal(self._record(name, lambda: seal(work())))
+
+        return Steps(record, self._settings, self._wait, self._seen, self._observer)
+
     def run(self, name: str, work: Callable[[], T]) -> T:
         """Run `work` on each run of the mail, with the tries of a step; for work that may be done again.
 

@@ -60,7 +60,7 @@ def export(store: Store, folder: Path) -> Exported:
 def _row(store: Store, label: Label) -> dict[str, object] | None:
     """One line of the labels; None: it is not known exactly what was right for each question."""
     mail, plan = store.mails.get(label.mail_id), store.plans.get(label.mail_id)
-    if mail is None or plan is None or mail.level is None:
+    if mail is None or plan is None or mail.level is None or not store.mails.raw(mail.id):
         return None
     expected = list(_expected(label, plan))
     if not expected:

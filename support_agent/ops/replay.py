@@ -146,7 +146,16 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
         return Templates.from_files(files)
 
     rows = [row for mail_id in mails for row in store.outbox.find(mail_id=mail_id)]
-    return tuple(_replayed(store, row, templates) for row in rows)
+    return tuple(_replayed(store, row, templates) for row in rows if _has_sources(store, row))
+
+
+def _has_sources(store: Store, row: OutboxRecord) -> bool:
+    """Whether retention has not deleted the bytes of a mail of ours, or of the mails that it was made from."""
+    record = store.outbox.rendered_mail(row.mail_id, row.kind, row.number) if row.raw else None
+    if record is None:
+        return bool(row.raw)
+    made_from = {row.mail_id, MailId(str(record.header_inputs.get("parent_mail_id", row.mail_id)))}
+    return all(store.mails.raw(mail_id) for mail_id in made_from if store.mails.get(mail_id) is not None)
 
 
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:

@@ -26,6 +26,7 @@ from support_agent.store.database import normalise_url
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
+from support_agent.store.vault import key_settings
 from support_agent.store.watch_records import AlarmKind
 from support_agent.tools.ending import Reason
 from support_agent.watch.causes import UNCERTAIN_TODO, causes, limited, paused
@@ -260,7 +261,12 @@ def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 @contextmanager
 def _store(settings: Settings) -> Iterator[Store | None]:
     """The case database; None if its SQLite file is missing: opening would create it."""
-    with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
+    with Store.open(
+        settings.store.url,
+        packaged("migrations"),
+        timeout_s=settings.store.timeout_s,
+        keys=key_settings(settings.store),
+    ) as store:
         url = normalise_url(settings.store.url)
         is_missing = url.drivername == "sqlite" and not Path(url.database or "").exists()
         yield None if is_missing else store

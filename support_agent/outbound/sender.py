@@ -155,7 +155,7 @@ class OutboxSender:
                 self._schedule_retry(record, delivery)
                 return DeliveryStatus.RETRY
             case "uncertain":
-                self.store.outbox.mark_uncertain(record.id, delivery.detail)
+                self.store.outbox.mark_uncertain(record.id, delivery.detail, self.now())
             case "failed":
                 self.store.outbox.mark_failed(record.id, delivery.detail)
             case "retry" if is_last:

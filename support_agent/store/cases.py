@@ -15,7 +15,8 @@ from sqlalchemy import Connection, Select, bindparam, func, insert, or_, update
 from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
-from support_agent.store import mails, outbox, plans
+from support_agent.store import audit, mails, outbox, plans
+from support_agent.store.audit import Act
 from support_agent.store.columns import index_key
 from support_agent.store.database import Database
 from support_agent.store.desk_records import CaseChange
@@ -32,6 +33,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.rows import affected, columns, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
+from support_agent.store.vault import about
 
 CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
@@ -71,7 +73,7 @@ class Cases:
 
     def open(self, case: CaseRecord, mail_id: MailId) -> CaseRecord:
         """Open a case with its first mail; its customer is a participant. An existing case stays."""
-        with self.database.write() as connection:
+        with about(mail_id), self.database.write() as connection:
             insert_if_new(connection, CaseRow, case.model_dump(exclude={"participants"}))
             return _join(connection, mail_id, case.id, {case.customer_address, *case.participants})
 
@@ -189,6 +191,8 @@ class Cases:
             )
             connection.execute(insert(CaseChangeRow), dict(made))
             affected(connection, _CHANGE, {"case": case_id, "state": state, "assignee": assignee})
+            what = {"case_id": case_id, "before": before.value, "after": state.value, "assignee": assignee}
+            audit.append(connection, Act.CASE_CHANGED, who, at, what)
             return made
 
     def changes(self, case_id: CaseId) -> tuple[CaseChange, ...]:

@@ -12,11 +12,13 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, Text
+from sqlalchemy import JSON, DateTime, Dialect, LargeBinary, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import TypeDecorator
+
+from support_agent.store import vault
 
 MAX_KEY_BYTES = 998
 """Longest indexed text: a line of a mail (RFC 5322 2.1.1). PostgreSQL indexes no more than 2,700."""
@@ -90,3 +92,55 @@ class KeyText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         return None if value is None else index_key(value)
+
+
+class SealedBytes(TypeDecorator[bytes]):
+    """Bytes that `vault` encrypts; empty ones stay empty."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else vault.sealed(value)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else vault.opened(bytes(value))
+
+
+class SealedText(TypeDecorator[str]):
+    """Text that is made `storable`, and that `vault` encrypts."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else vault.sealed_text(storable(value))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else vault.opened_text(value)
+
+
+class SealedJson(TypeDecorator[Any]):
+    """JSON that `vault` encrypts. Beside the encrypted whole stand the figures and documents that queries count by."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        stored = vault.sealed_json(value)
+        return stored if stored is value else {**counted(value), **stored}
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        return vault.opened_json(value)
+
+
+def counted(value: Any) -> dict[str, Any]:
+    """What queries read of a rendered answer: how much was asked and answered, and with which documents."""
+    if not isinstance(value, dict) or not isinstance(answers := value.get("answers"), list):
+        return {}
+    shown = ("kind", "number", "language", "version")
+    parts = [
+        {"items": [{key: item[key] for key in shown if key in item} for item in answer.get("items", ())]}
+        for answer in answers
+    ]
+    return {**{key: value[key] for key in ("asked", "answered") if key in value}, "answers": parts}

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import col, select
@@ -35,6 +35,7 @@ from sqlmodel import col, select
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, Row
+from support_agent.store.vault import KeySettings, Vault, using
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -92,6 +93,10 @@ def mapped_errors() -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _translated(error) from error
+    except StatementError as error:  # raised while a value was sealed
+        if isinstance(error.orig, SupportAgentError):
+            raise error.orig from error
+        raise
     except PoolTimeout as error:
         raise TransientError("all database connections are in use: try again", code="database") from error
 
@@ -136,10 +141,12 @@ class Database:
         url: See `normalise_url`.
         migrations_dir: The folder with `env.py` and `versions/`.
         timeout_s: Longest wait for a lock (SQLite), for a new connection, or for a free one of the pool.
+        keys: Where the keys of sealed values are; by default beside the store, and nothing new is sealed.
     """
 
-    def __init__(self, url: URL, migrations_dir: Path, timeout_s: float) -> None:
+    def __init__(self, url: URL, migrations_dir: Path, timeout_s: float, keys: KeySettings | None = None) -> None:
         self.url = url
+        self.vault = Vault(url, keys or KeySettings(), timeout_s)
         self._migrations_dir = migrations_dir
         self._engine = _sqlite(url, timeout_s) if url.drivername == "sqlite" else _postgresql(url, timeout_s)
         self._writer = self._engine.execution_options(**{WRITES: True})
@@ -151,7 +158,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that only reads, in one snapshot on SQLite."""
-        with mapped_errors():
+        with using(self.vault), mapped_errors():
             if (joined := self._joined.connection) is not None:
                 yield joined
                 return
@@ -161,7 +168,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back by any error."""
-        with mapped_errors():
+        with using(self.vault), mapped_errors():
             if (joined := self._joined.connection) is not None:
                 with self._joined.doomed_by_errors():
                     yield joined
@@ -211,6 +218,21 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+        self.vault.close()
+
+    def purge(self) -> None:
+        """Remove deleted rows from the files as well: from SQLite's write-ahead log, from PostgreSQL's tables."""
+        with mapped_errors():
+            if self.url.drivername == "sqlite":
+                raw = self._engine.raw_connection()
+                try:
+                    raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    raw.close()
+            else:
+                with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                    for table in Row.metadata.sorted_tables:
+                        connection.execute(text(f"VACUUM {table.name}"))
 
     def upgrade(self, revision: str = HEAD) -> None:
         """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it.

@@ -16,7 +16,8 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
-from support_agent.store import outbox
+from support_agent.store import audit, outbox
+from support_agent.store.audit import Act
 from support_agent.store.database import Database
 from support_agent.store.records import (
     CaseId,
@@ -102,6 +103,9 @@ class Deliveries:
             insert_if_new(connection, DeliveryUpdateRow, dict(found))
             is_certain_now = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
             _move(connection, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
+            if not OutgoingKind(row.kind).is_for_desk:
+                what = {**outbox.what_left(connection, outbox_id), "before": before.value, "after": after.value}
+                audit.append(connection, Act.MAIL_DECIDED, by.value, at, what)
             return True
 
     def doubt_waiting(self, detail: str, at: datetime) -> int:

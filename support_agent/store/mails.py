@@ -25,6 +25,7 @@ from support_agent.store.leases import Lease, require
 from support_agent.store.records import MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
 from support_agent.store.rows import affected, columns, equal, insert_if_new
 from support_agent.store.tables import ForgottenMailRow, MailRow
+from support_agent.store.vault import about
 
 MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
     MailStatus.NEW: (),
@@ -119,7 +120,8 @@ class Mails:
                 require(connection, lease)
             cursors.move(connection, cursor)
             is_forgotten = connection.scalar(_FORGOTTEN, {"mail": mail_id}) is not None
-            is_new = not is_forgotten and insert_if_new(connection, MailRow, {**dict(record), "raw": raw})
+            with about(mail_id):
+                is_new = not is_forgotten and insert_if_new(connection, MailRow, {**dict(record), "raw": raw})
             return RecordedMail(id=mail_id, is_new=is_new)
 
     def get(self, mail_id: MailId) -> MailRecord | None:
@@ -190,7 +192,7 @@ class Mails:
             Whether the mail has this status now. The first reason and instant stay.
         """
         values = {"status": status, "reason_code": reason_code, "why": why, "handled_at": handled_at}
-        with self.database.write() as connection:
+        with about(mail_id), self.database.write() as connection:
             if affected(connection, _END[status], {"mail": mail_id, **values}) == 1:
                 return True
             found = _mail(connection, mail_id)
@@ -215,8 +217,9 @@ def records(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[M
 
 def change(connection: Connection, mail_id: MailId, **values: object) -> None:
     """Set columns of a mail that must exist."""
-    if affected(connection, _CHANGE, {"mail": mail_id, **values}) != 1:
-        raise _no_mail(mail_id)
+    with about(mail_id):
+        if affected(connection, _CHANGE, {"mail": mail_id, **values}) != 1:
+            raise _no_mail(mail_id)
 
 
 def _mail(connection: Connection, mail_id: MailId) -> MailRecord | None:

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, update
 from sqlmodel import col, select
 
 from support_agent.core.modes import Mode
 from support_agent.errors import TransientError
+from support_agent.store import audit
+from support_agent.store.audit import Act
 from support_agent.store.database import Database
 from support_agent.store.desk_records import ModeChange, ModeSource
 from support_agent.store.records import MailId
@@ -54,6 +57,8 @@ class Modes:
             )
             if not insert_if_new(connection, ModeChangeRow, dict(made)):
                 raise TransientError(f"the mode of {key} is being changed by another process", code="number_taken")
+            what = {"key": key, "mode": mode.value, "by": by.value, "mail_id": mail_id}
+            audit.append(connection, Act.MODE_CHANGED, who, at, what)
             return made
 
     def undo(self, key: str, at: datetime) -> ModeChange | None:
@@ -66,13 +71,17 @@ class Modes:
                 col(ModeChangeRow.key) == key, col(ModeChangeRow.number) == valid[-1].number
             )
             affected(connection, row.values(undone_at=at))
+            _note_undone(connection, valid[-1], at)
             return valid[-1]
 
     def undo_of_mail(self, mail_id: MailId, at: datetime) -> None:
         """Undo the valid changes that corrections of a mail's answer made, wherever they stand among the others."""
         made = (col(ModeChangeRow.mail_id) == mail_id, col(ModeChangeRow.undone_at).is_(None))
         with self.database.write() as connection:
+            found = connection.execute(select(ModeChangeRow).where(*made)).all()
             affected(connection, update(ModeChangeRow).where(*made).values(undone_at=at))
+            for row in found:
+                _note_undone(connection, ModeChange.model_validate(row), at)
 
     def history(self, key: str | None = None) -> tuple[ModeChange, ...]:
         """Return the changes of one key, or of all, undone ones too; the oldest of each key first."""
@@ -86,6 +95,11 @@ class Modes:
             if change.undone_at is None:
                 found[change.key] = (*found.get(change.key, ()), change)
         return found
+
+
+def _note_undone(connection: Connection, change: ModeChange, at: datetime) -> None:
+    what: dict[str, JsonValue] = {"key": change.key, "number": change.number, "mode": change.mode.value}
+    audit.append(connection, Act.MODE_UNDONE, "a person", at, what)
 
 
 def _changes(connection: Connection, key: str | None) -> Sequence[ModeChange]:

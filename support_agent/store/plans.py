@@ -21,6 +21,7 @@ from support_agent.store.database import Database
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import MailRow, OutboxRow, PlanRow, ToolCallRow
+from support_agent.store.vault import about
 
 MAX_MEMORY_CHARACTERS = 250_000
 """Limit of one case's memory: hundreds of questions; a longer case needs a person."""
@@ -63,7 +64,7 @@ class Plans:
         if memory is not None and len(memory) > MAX_MEMORY_CHARACTERS:
             what = f"the memory of the case has {len(memory)} characters, {MAX_MEMORY_CHARACTERS} are kept"
             raise PermanentError(f"{what}: let a person take the case", code="memory_size")
-        with self.database.write() as connection:
+        with about(plan.mail_id), self.database.write() as connection:
             mails.lock(connection, plan.mail_id)
             values = {**plan.model_dump(exclude={"calls"}), "memory": memory}
             if not insert_if_new(connection, PlanRow, values):

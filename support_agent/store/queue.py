@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, tuple_
+from sqlalchemy import JSON, ColumnElement, Connection, and_, func, or_, tuple_, type_coerce
 from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
@@ -183,7 +183,7 @@ def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
         .join(update, col(update.outbox_id) == col(answer.id))
         .where(*is_answer, col(update.updated_at) >= col(packet.created_at))
     )
-    payload = col(RenderedMailRow.payload)
+    payload = type_coerce(col(RenderedMailRow.payload), JSON)
     asked, answered = payload["asked"].as_integer(), payload["answered"].as_integer()
     approved = (
         updated.join(RenderedMailRow, is_its_rendered_mail(answer))

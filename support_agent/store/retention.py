@@ -1,4 +1,4 @@
-"""Deletes old cases and mails.
+"""Deletes old cases and mails, and single kinds of data that are kept for a shorter time.
 
 Invariant: a case is deleted whole or not at all, unfinished work is never deleted, and the id of a deleted mail is kept
 so that it is never answered again. Checked by tests/contract/store/test_retention.py.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, delete, or_
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, update
+from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
+from support_agent.config.settings import StoreSettings
+from support_agent.store import audit
 from support_agent.store.database import Database
 from support_agent.store.records import Deleted, MailStatus, OutboxStatus
 from support_agent.store.rows import affected, insert_if_new
@@ -28,7 +31,9 @@ from support_agent.store.tables import (
     PlanRow,
     RenderedMailRow,
     ToolCallRow,
+    UsedKeyRow,
 )
+from support_agent.store.vault import Vault
 
 UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
 CHUNK = 500
@@ -41,24 +46,102 @@ class Retention:
 
     database: Database
 
+    def run(self, settings: StoreSettings, now: datetime) -> Deleted:
+        """Delete what is older than the settings say: whole cases and mails, then single kinds of data."""
+
+        def before(days: int) -> datetime:
+            return now - timedelta(days=days or settings.retention_days)
+
+        deleted = self.delete_older_than(before(0))
+        if settings.raw_retention_days:
+            self._delete_raw(before(settings.raw_retention_days))
+        if settings.plan_retention_days:
+            self._delete_plans(before(settings.plan_retention_days))
+        if settings.outbox_retention_days:
+            self._delete_sent(before(settings.outbox_retention_days))
+        if settings.label_retention_days:
+            self._delete_labels(before(settings.label_retention_days))
+        with self.database.write() as connection:
+            audit.delete_before(connection, before(settings.audit_retention_days), now)
+        return deleted
+
+    def _delete_raw(self, instant: datetime) -> None:
+        """Empty the bytes of received mails."""
+        has_bytes = func.length(MailRow.raw) > 0
+        with self.database.write() as connection:
+            query = select(MailRow.id).where(has_bytes, col(MailRow.received_at) < instant, _is_idle(instant))
+            for part in chunks(connection.scalars(query).all()):
+                affected(connection, update(MailRow).where(col(MailRow.id).in_(part)).values(raw=b""))
+
+    def _delete_plans(self, instant: datetime) -> None:
+        with self.database.write() as connection:
+            query = select(PlanRow.mail_id).join(MailRow, col(MailRow.id) == col(PlanRow.mail_id))
+            old = connection.scalars(query.where(col(PlanRow.planned_at) < instant, _is_idle(instant))).all()
+            for part in chunks(old):
+                for table in (ToolCallRow, PlanRow):
+                    affected(connection, delete(table).where(col(table.mail_id).in_(part)))
+
+    def _delete_sent(self, instant: datetime) -> None:
+        """Empty the bytes of our mails, and delete what they were rendered from."""
+        has_bytes = func.length(OutboxRow.raw) > 0
+        with self.database.write() as connection:
+            query = select(OutboxRow.mail_id).join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).distinct()
+            old = connection.scalars(
+                query.where(has_bytes, col(OutboxRow.created_at) < instant, _is_idle(instant))
+            ).all()
+            for part in chunks(old):
+                affected(connection, delete(RenderedMailRow).where(col(RenderedMailRow.mail_id).in_(part)))
+                affected(connection, update(OutboxRow).where(col(OutboxRow.mail_id).in_(part)).values(raw=b""))
+
+    def _delete_labels(self, instant: datetime) -> None:
+        with self.database.write() as connection:
+            query = select(LabelRow.mail_id).join(MailRow, col(MailRow.id) == col(LabelRow.mail_id)).distinct()
+            old = connection.scalars(query.where(col(LabelRow.made_at) < instant, _is_idle(instant))).all()
+            for part in chunks(old):
+                affected(connection, delete(LabelRow).where(col(LabelRow.mail_id).in_(part)))
+
     def delete_older_than(self, instant: datetime) -> Deleted:
         """Delete the cases whose last mail is older, and older mails without a case; no unfinished work."""
         with self.database.write() as connection:
             cases = _old_cases(connection, instant)
             mails = _old_mails(connection, instant, cases)
-            for part in _chunks(mails):
-                for mail_id in part:
-                    insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
-                _delete_outgoing(connection, col(OutboxRow.mail_id).in_(part))
-                for table in (RenderedMailRow, ToolCallRow, PlanRow, LabelRow):
-                    affected(connection, delete(table).where(col(table.mail_id).in_(part)))
-                affected(connection, delete(MailRow).where(col(MailRow.id).in_(part)))
-            for part in _chunks(cases):
-                _delete_outgoing(connection, col(OutboxRow.case_id).in_(part))
-                affected(connection, delete(CaseChangeRow).where(col(CaseChangeRow.case_id).in_(part)))
-                affected(connection, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
-                affected(connection, delete(CaseRow).where(col(CaseRow.id).in_(part)))
+            delete_whole(connection, self.database.vault, cases, mails)
             return Deleted(cases=len(cases), mails=len(mails))
+
+
+def delete_whole(connection: Connection, vault: Vault, cases: Sequence[str], mails: Sequence[str]) -> None:
+    """Delete these cases and mails with all that was made from them; the ids of the mails stay as forgotten.
+
+    Args:
+        mails: Those of the cases, and others without a case.
+    """
+    # Keys first: if the process dies before the commit, the rows are deleted again later, and no key was left.
+    vault.destroy(mails)
+    for part in chunks(mails):
+        for mail_id in part:
+            insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
+        _delete_outgoing(connection, col(OutboxRow.mail_id).in_(part))
+        for table in (RenderedMailRow, ToolCallRow, PlanRow, LabelRow, UsedKeyRow):
+            affected(connection, delete(table).where(col(table.mail_id).in_(part)))
+        affected(connection, delete(MailRow).where(col(MailRow.id).in_(part)))
+    for part in chunks(cases):
+        _delete_outgoing(connection, col(OutboxRow.case_id).in_(part))
+        for keyed in (CaseChangeRow, ParticipantRow, UsedKeyRow):
+            affected(connection, delete(keyed).where(col(keyed.case_id).in_(part)))
+        affected(connection, delete(CaseRow).where(col(CaseRow.id).in_(part)))
+
+
+def _is_idle(instant: datetime) -> ColumnElement[bool]:
+    """Whether a mail is handled, and its case had no mail since an instant and has nothing that may still leave."""
+    later, mine = aliased(MailRow), aliased(OutboxRow)
+    is_open = or_(col(later.received_at) >= instant, col(later.status) == MailStatus.NEW)
+    is_of_case = or_(col(later.id) == col(MailRow.id), col(later.case_id) == col(MailRow.case_id))
+    is_its = or_(col(mine.mail_id) == col(MailRow.id), col(mine.case_id) == col(MailRow.case_id))
+    waits = col(mine.status).in_((*UNFINISHED, OutboxStatus.PROPOSED))
+    return and_(
+        ~select(later.id).where(is_of_case, is_open).correlate(MailRow).exists(),
+        ~select(mine.id).where(is_its, waits).correlate(MailRow).exists(),
+    )
 
 
 def _delete_outgoing(connection: Connection, condition: ColumnElement[bool]) -> None:
@@ -84,7 +167,7 @@ def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) 
     """Mails of those cases, and handled mails without a case from before the instant."""
     of_cases = [
         mail_id
-        for part in _chunks(cases)
+        for part in chunks(cases)
         for mail_id in connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part)))
     ]
     waiting = select(OutboxRow.id).where(
@@ -99,5 +182,6 @@ def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) 
     return of_cases + list(connection.scalars(without_case))
 
 
-def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The ids in parts that fit into a statement."""
     return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, UpdateBase, and_
+from sqlalchemy import ColumnElement, Connection, UpdateBase, and_, or_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import col
 
@@ -53,3 +53,15 @@ def is_its_rendered_mail(of: type[OutboxRow] = OutboxRow) -> ColumnElement[bool]
         col(RenderedMailRow.kind) == col(of.kind),
         col(RenderedMailRow.number) == col(of.number),
     )
+
+
+def is_of(column: Any, address: str) -> ColumnElement[bool]:
+    """Build the condition that an address in a column is this one, ignoring a "+" tag: machines often use a new tag."""
+    local, _, domain = address.rpartition("@")
+    name = local.partition("+")[0]
+    if not name:
+        return col(column) == address
+    is_tagged = and_(
+        col(column).startswith(f"{name}+", autoescape=True), col(column).endswith(f"@{domain}", autoescape=True)
+    )
+    return or_(col(column) == f"{name}@{domain}", is_tagged)

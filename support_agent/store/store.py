@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from support_agent.store.audit import Audit
 from support_agent.store.cases import Cases
 from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database, normalise_url
@@ -20,14 +21,17 @@ from support_agent.store.leases import Leases
 from support_agent.store.mails import Mails
 from support_agent.store.modes import Modes
 from support_agent.store.outbox import Outbox
+from support_agent.store.persons import Persons
 from support_agent.store.plans import Plans
 from support_agent.store.quality import Quality
 from support_agent.store.queue import Queue
 from support_agent.store.retention import Retention
+from support_agent.store.sealing import Sealing
 from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
 from support_agent.store.used_keys import UsedKeys
 from support_agent.store.uses import Uses
+from support_agent.store.vault import KeySettings
 from support_agent.store.versions import Versions
 from support_agent.store.waiting import Waits
 from support_agent.store.watching import Watching
@@ -61,19 +65,23 @@ class Store:
     uses: Uses
     retention: Retention
     watching: Watching
+    persons: Persons
+    sealing: Sealing
+    audit: Audit
 
     @classmethod
-    def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0) -> Self:
+    def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0, keys: KeySettings | None = None) -> Self:
         """Open a store; nothing is read or created yet.
 
         Args:
             url: SQLite or PostgreSQL, see `database.normalise_url`.
             migrations_dir: The folder with `env.py` and `versions/`, from the checkout or the wheel.
             timeout_s: Longest wait for a lock, a connection or a free connection.
+            keys: As for `Database`.
         Raises:
             ConfigError: the URL cannot be used.
         """
-        database = Database(normalise_url(url), migrations_dir, timeout_s)
+        database = Database(normalise_url(url), migrations_dir, timeout_s, keys)
         return cls(
             database=database,
             mails=Mails(database),
@@ -95,6 +103,9 @@ class Store:
             uses=Uses(database),
             retention=Retention(database),
             watching=Watching(database),
+            persons=Persons(database),
+            sealing=Sealing(database),
+            audit=Audit(database),
         )
 
     def __enter__(self) -> Self:

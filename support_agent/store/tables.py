@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueConstraint, false
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueConstraint, false, text
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
-from support_agent.store.columns import KeyText, StoredText, UtcDateTime
+from support_agent.store.columns import KeyText, SealedBytes, SealedJson, SealedText, StoredText, UtcDateTime
 
 NAMING = {
     "pk": "pk_%(table_name)s",
@@ -24,6 +24,10 @@ NAMING = {
 
 NUMBER = {"autoincrement": False, "server_default": "1"}
 """Column options of a rendered mail's number; those stored before the column existed have number 1."""
+
+
+HAS_BYTES = text("length(raw) > 0")
+"""Of rows whose bytes retention has not emptied; it looks for no others."""
 
 
 class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
@@ -37,7 +41,7 @@ class CaseRow(Row, table=True):
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     customer_address: str = Field(sa_type=KeyText, index=True)
-    subject: str = Field(sa_type=StoredText)
+    subject: str = Field(sa_type=SealedText)
     state: str = Field(sa_type=StoredText, index=True)
     opened_at: datetime = Field(sa_type=UtcDateTime, index=True)
     assignee: str | None = Field(default=None, sa_type=StoredText)
@@ -78,11 +82,12 @@ class MailRow(Row, table=True):
         Index("ix_mails_period", "status", "received_at", "reason_code"),
         Index("ix_mails_reason", "reason_code", "handled_at"),
         Index("ix_mails_place", "folder", "uid_validity", "uid"),
+        Index("ix_mails_bodies", "received_at", sqlite_where=HAS_BYTES, postgresql_where=HAS_BYTES),
     )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     raw_sha256: str = Field(sa_type=StoredText, unique=True)
-    raw: bytes = Field(sa_type=LargeBinary)
+    raw: bytes = Field(sa_type=SealedBytes)
     message_id: str = Field(sa_type=KeyText, index=True)
     folder: str = Field(sa_type=StoredText)
     uid_validity: int = Field(sa_type=BigInteger)
@@ -91,11 +96,11 @@ class MailRow(Row, table=True):
     case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
     status: str = Field(sa_type=StoredText)
     reason_code: str | None = Field(default=None, sa_type=StoredText)
-    why: str | None = Field(default=None, sa_type=StoredText)
+    why: str | None = Field(default=None, sa_type=SealedText)
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     sender_address: str | None = Field(default=None, sa_type=KeyText, index=True)
     level: int | None = None
-    sender_why: str | None = Field(default=None, sa_type=StoredText)
+    sender_why: str | None = Field(default=None, sa_type=SealedText)
     screening_verdict: str | None = Field(default=None, sa_type=StoredText)
     screening_rule: str | None = Field(default=None, sa_type=StoredText)
     in_doubt: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
@@ -160,8 +165,8 @@ class PlanRow(Row, table=True):
     seconds: float
     forward_passes: int
     tokens: int
-    trace: Any = Field(sa_type=JSON)
-    memory: str | None = Field(default=None, sa_type=StoredText)
+    trace: Any = Field(sa_type=SealedJson)
+    memory: str | None = Field(default=None, sa_type=SealedText)
 
 
 class ToolCallRow(Row, table=True):
@@ -172,11 +177,11 @@ class ToolCallRow(Row, table=True):
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="plans.mail_id")
     seq: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     tool: str = Field(sa_type=StoredText)
-    args: Any = Field(sa_type=JSON)
+    args: Any = Field(sa_type=SealedJson)
     confidence: float
     threshold: float
-    votes: Any = Field(sa_type=JSON)
-    result: str = Field(sa_type=StoredText)
+    votes: Any = Field(sa_type=SealedJson)
+    result: str = Field(sa_type=SealedText)
     status: str = Field(sa_type=StoredText)
     seconds: float
 
@@ -189,10 +194,10 @@ class RenderedMailRow(Row, table=True):
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
     kind: str = Field(primary_key=True, sa_type=StoredText)
     number: int = Field(default=1, primary_key=True, sa_column_kwargs=NUMBER)
-    payload: Any = Field(sa_type=JSON)
+    payload: Any = Field(sa_type=SealedJson)
     templates_version: str = Field(sa_type=StoredText)
-    spans: Any = Field(sa_type=JSON)
-    header_inputs: Any = Field(sa_type=JSON)
+    spans: Any = Field(sa_type=SealedJson)
+    header_inputs: Any = Field(sa_type=SealedJson)
     created_at: datetime = Field(sa_type=UtcDateTime)
 
 
@@ -232,6 +237,7 @@ class OutboxRow(Row, table=True):
         UniqueConstraint("mail_id", "kind", "number"),
         Index("ix_outbox_period", "created_at", "kind", "case_id", "mail_id"),
         Index("ix_outbox_case", "case_id", "kind", "created_at", "status", "mail_id"),
+        Index("ix_outbox_bodies", "created_at", sqlite_where=HAS_BYTES, postgresql_where=HAS_BYTES),
     )
 
     id: str = Field(primary_key=True, sa_type=StoredText)
@@ -242,7 +248,7 @@ class OutboxRow(Row, table=True):
     message_id: str = Field(sa_type=KeyText, unique=True)
     envelope_from: str = Field(sa_type=StoredText)
     recipient: str = Field(sa_type=StoredText)
-    raw: bytes = Field(sa_type=LargeBinary)
+    raw: bytes = Field(sa_type=SealedBytes)
     status: str = Field(sa_type=StoredText, index=True)
     attempts: int
     next_try_at: datetime = Field(sa_type=UtcDateTime)
@@ -346,3 +352,16 @@ class ExpiryRow(Row, table=True):
 
     name: str = Field(primary_key=True, sa_type=StoredText)
     ends_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class AuditRow(Row, table=True):
+    """One entry of the audit log, as canonical JSON, with the hash before it and its own; see `store.audit`."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index("ix_audit_act", "act", "number"),)
+
+    number: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
+    act: str = Field(sa_type=StoredText)
+    entry: str = Field(sa_type=StoredText)
+    previous: str = Field(sa_type=StoredText)
+    hash: str = Field(sa_type=StoredText)

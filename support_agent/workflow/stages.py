@@ -7,6 +7,7 @@ tests/journey/test_kill.py.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +52,7 @@ from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
+from support_agent.store.audit import Act
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.alarms import Alarms
@@ -107,6 +109,15 @@ class Stages:
         for document in self.company.texts:
             self.store.versions.save_document(document.number, document.raw)
         self.store.versions.save_queries(self.company.version, self.company.accounts.queries.model_dump())
+
+    def audit_versions(self) -> None:
+        """Write into the audit log which documents, templates and settings are used from now on, if they are others."""
+        versions = {
+            "company": self.company.version,
+            "templates": self.queue.templates.version,
+            "settings": hashlib.sha256(self.settings.model_dump_json().encode()).hexdigest(),
+        }
+        self.store.audit.add_if_new(Act.COMPANY_VERSION, "the worker", self.now(), versions)
 
     def parse(self, mail_id: MailId) -> ReceivedMail:
         """Parse the recorded mail; the result is always the same, so the step is not recorded."""

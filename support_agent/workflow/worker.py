@@ -491,7 +491,7 @@ class Worker:
     def _delete_old(self) -> None:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
-        deleted = self.store.retention.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
+        deleted = self.store.retention.run(self.settings.store, now)
         self.store.suppressions.delete_expired(now - SUPPRESSIONS_KEPT)
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)

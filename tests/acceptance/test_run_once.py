@@ -9,18 +9,22 @@ import email
 import json
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from email import policy
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from sqlalchemy import update
+from sqlmodel import col, select
 
+from support_agent.config.packaged_files import packaged
+from support_agent.store.store import Store
+from support_agent.store.tables import OutboxRow
+from support_agent.store.vault import KeySettings, about
 from tests.acceptance.program import Done, demo_mail, environment, workspace_in
 from tests.journey.program import COMMAND
 from tests.servers.dovecot import PASSWORD, Dovecot
@@ -170,8 +174,15 @@ def test_a_byte_that_was_changed_in_the_store_is_a_difference(program: ForkedPro
     """Exit 1 and a diff; a replay that cannot fail would prove nothing."""
     copy = tmp_path / "copy"
     shutil.copytree(ran.workspace, copy)
-    with closing(sqlite3.connect(copy / "support-agent.sqlite3")) as database, database:
-        database.execute("UPDATE outbox SET raw = CAST(replace(raw, 'Auto-Submitted', 'auto-submitted') AS BLOB)")
+    url = f"sqlite:///{copy / 'support-agent.sqlite3'}"
+    with (
+        Store.open(url, packaged("migrations"), keys=KeySettings(seals=True)) as store,
+        store.database.write() as connection,
+    ):
+        for row in connection.execute(select(OutboxRow)).all():
+            changed = update(OutboxRow).where(col(OutboxRow.id) == row.id)
+            with about(row.mail_id):
+                connection.execute(changed, {"raw": row.raw.replace(b"Auto-Submitted", b"auto-submitted")})
     done = program.run("replay", "--all", folder=copy)
     assert done.code == 1
     assert "DIFFERS" in done.out

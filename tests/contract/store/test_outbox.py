@@ -24,7 +24,7 @@ from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, outgoin
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
     OutboxStatus.SENT: lambda store, row: store.outbox.mark_sent(row, "250 ok", NOON),
-    OutboxStatus.UNCERTAIN: lambda store, row: store.outbox.mark_uncertain(row, "lost after the dot"),
+    OutboxStatus.UNCERTAIN: lambda store, row: store.outbox.mark_uncertain(row, "lost after the dot", NOON),
     OutboxStatus.FAILED: lambda store, row: store.outbox.mark_failed(row, "550 no such user"),
     OutboxStatus.READY: lambda store, row: store.outbox.mark_retry(row, "451 later", NOON + MINUTE),
 }

@@ -108,7 +108,7 @@ def test_a_mail_waits_for_a_person_until_words_a_document_or_a_label(store: Stor
     assert [one.waited for one in store.quality.person_waits(TODAY, 10)] == [None]
     lost = put(store, outgoing(record(store, 3), OutgoingKind.PERSON_REPLY, CASE, NOON + MINUTE))
     assert store.outbox.claim(lost.id, NOON + MINUTE)
-    store.outbox.mark_uncertain(lost.id, "the connection was lost")
+    store.outbox.mark_uncertain(lost.id, "the connection was lost", NOON)
     assert [one.waited for one in store.quality.person_waits(TODAY, 10)] == [None]
     reply = record(store, 2)
     put(store, outgoing(reply, OutgoingKind.PERSON_REPLY, CASE, NOON + 5 * MINUTE))

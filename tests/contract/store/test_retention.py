@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from support_agent.store.records import CaseId, CaseState, Deleted, MailStatus, OutboxStatus
+from support_agent.config.settings import StoreSettings
+from support_agent.store.records import CaseId, CaseState, Deleted, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.retention import CHUNK
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, NOON, case, cursor, fill, outgoing, put, raw, record
@@ -108,6 +109,67 @@ def test_what_still_waits_to_be_sent_never_goes(store: Store, status: OutboxStat
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:
-        store.outbox.mark_uncertain(row.id, "lost")
+        store.outbox.mark_uncertain(row.id, "lost", NOON)
     assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
     assert len(store.outbox.find()) == 1
+
+
+def days(**kinds: int) -> StoreSettings:
+    return StoreSettings(**{f"{kind}_retention_days": number for kind, number in kinds.items()})
+
+
+def sizes(store: Store) -> dict[str, int]:
+    """How much of each kind there is."""
+    mails = store.mails.find()
+    return {
+        "raw": sum(len(store.mails.raw(mail.id)) for mail in mails),
+        "plan": sum(store.plans.get(mail.id) is not None for mail in mails),
+        "outbox": sum(len(row.raw) for row in store.outbox.find()),
+        "label": sum(len(store.labels.of(mail.id)) for mail in mails),
+        "audit": len(store.audit.entries(limit=100)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["raw", "plan", "outbox", "label", "audit"])
+def test_each_kind_goes_after_its_own_time(store: Store, kind: str) -> None:
+    """Rule: only this kind goes, the case stays; the day before, nothing does."""
+    fill(store)
+    finish(store)
+    before = sizes(store)
+    assert all(before.values())
+    settings = days(**{kind: 30})
+    assert store.retention.run(settings, NOON + 30 * DAY) == Deleted(cases=0, mails=0)
+    assert sizes(store) == before
+    assert store.retention.run(settings, NOON + 31 * DAY) == Deleted(cases=0, mails=0)
+    after = sizes(store)
+    assert after == before | {kind: 1 if kind == "audit" else 0}
+    store.retention.run(settings, NOON + 32 * DAY)
+    assert sizes(store) == after
+    assert store.audit.verify().problem == ""
+
+
+@pytest.mark.parametrize("kind", ["raw", "plan", "outbox", "label"])
+@pytest.mark.parametrize("work", ["new mail", "due", "proposed"])
+def test_no_kind_goes_while_a_case_has_work(store: Store, kind: str, work: str) -> None:
+    """Rule: what a person or the worker still needs stays, however old."""
+    mail_id = fill(store)
+    finish(store)
+    if work == "new mail":
+        store.cases.join(record(store, 2), CASE)
+    else:
+        mail = outgoing(mail_id, OutgoingKind.ACKNOWLEDGEMENT, CASE)
+        put(store, mail.model_copy(update={"is_proposed": work == "proposed"}))
+    before = sizes(store)
+    store.retention.run(days(**{kind: 30}), NOON + 100 * DAY)
+    assert sizes(store) == before
+
+
+def test_without_a_setting_each_kind_is_kept_as_long_as_its_case(store: Store) -> None:
+    """Rule: the old setting is the default for all."""
+    fill(store)
+    finish(store)
+    before = sizes(store)
+    store.retention.run(StoreSettings(), NOON + 3_650 * DAY)
+    assert sizes(store) == before
+    assert store.retention.run(StoreSettings(), NOON + 3_651 * DAY) == Deleted(cases=1, mails=1)
+    assert len(store.audit.entries(limit=100)) == 1

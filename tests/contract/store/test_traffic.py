@@ -121,7 +121,7 @@ def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxS
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:
-        store.outbox.mark_uncertain(row.id, "cut")
+        store.outbox.mark_uncertain(row.id, "cut", NOON)
     passed = store.traffic.passed(ANSWERS, NOON)
     assert (passed.queued, passed.sent) == (1, 0 if status is OutboxStatus.READY else 1)
     assert store.traffic.passed((OutgoingKind.PACKET,), NOON).queued == 0

@@ -90,7 +90,10 @@ def test_a_reply_that_the_customer_may_not_have_is_none(store: Store, *, is_sure
     escalated(store)
     reply = put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
     assert store.outbox.claim(reply.id, NOON + DAY)
-    (store.outbox.mark_failed if is_sure else store.outbox.mark_uncertain)(reply.id, "550 no")
+    if is_sure:
+        store.outbox.mark_failed(reply.id, "550 no")
+    else:
+        store.outbox.mark_uncertain(reply.id, "550 no", NOON + DAY)
     assert len(waiting(store)) == 1
 
 

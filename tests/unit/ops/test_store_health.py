@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,10 +52,10 @@ def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
     store.cases.open(case(), mail_id)
     row = put(store, outgoing(mail_id, case_id=CASE))
     assert store.outbox.claim(row.id, NOON)
-    mark: Callable[..., None] = (
-        store.outbox.mark_failed if status is OutboxStatus.FAILED else store.outbox.mark_uncertain
-    )
-    mark(row.id, "why")
+    if status is OutboxStatus.FAILED:
+        store.outbox.mark_failed(row.id, "why")
+    else:
+        store.outbox.mark_uncertain(row.id, "why", NOON)
 
 
 def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:

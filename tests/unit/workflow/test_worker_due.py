@@ -117,7 +117,7 @@ def test_s12_a_limit_that_is_reached_in_a_round_ends_the_reading_of_what_it_hold
     with outbox_reads() as queries:
         send_due(office)
     kinds = [row.kind for row in office.store.outbox.find(status=OutboxStatus.SENT)]
-    assert (kinds.count(ANSWER), kinds.count(PACKET), bodies(queries)) == (4, 1, 7)
+    assert (kinds.count(ANSWER), kinds.count(PACKET), bodies(queries)) == (4, 1, 11)
 
 
 def test_s61_a_clock_that_goes_back_in_a_round_makes_no_second_try_in_it(

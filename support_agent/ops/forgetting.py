@@ -1,0 +1,84 @@
+"""Forgets a person: rows, engine records and files, with an entry in the audit log that does not name the person.
+
+The entry has a pseudonym: an HMAC of the address under a random key that is printed once, the receipt, and not kept.
+Whoever has the receipt can prove that the entry is about an address; nobody else can tell whom it is about.
+
+Invariant: what is unfinished is refused before anything is deleted, and a second run deletes what a first one that died
+left. Checked by tests/unit/ops/test_forgetting.py.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import shutil
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from support_agent.core.frozen import Frozen
+from support_agent.errors import PermanentError
+from support_agent.ops.evals.mail_labels import LABELS
+from support_agent.ops.person import Person, Traces
+from support_agent.store.persons import Kept
+from support_agent.store.store import Store
+
+
+class Forgotten(Frozen):
+    """What was deleted, and the receipt for the person, in hex."""
+
+    traces: Traces
+    engine_records: int
+    receipt: str
+
+
+def forget(
+    store: Store,
+    person: Person,
+    traces: Traces,
+    results: Path,
+    delete_records: Callable[[Sequence[str]], int],
+    receipt: bytes,
+    now: datetime,
+) -> Forgotten:
+    """Delete everything that was found of a person.
+
+    Args:
+        results: Where `backtest` keeps its results.
+        delete_records: Deletes the engine's records of mails by their ids; returns how many there were.
+        receipt: 32 random bytes.
+    Raises:
+        PermanentError: something is unfinished, or a backtest is under way; nothing is deleted then.
+    """
+    _refuse_running(results)
+    who = [pseudonym(address, receipt) for address in person.addresses]
+    kept = store.persons.forget(traces.kept, now, {"persons": list(who)})
+    records = delete_records(kept.mails)
+    _delete_files(traces, kept, results)
+    store.database.purge()
+    return Forgotten(traces=traces.model_copy(update={"kept": kept}), engine_records=records, receipt=receipt.hex())
+
+
+def pseudonym(address: str, receipt: bytes) -> str:
+    """How the audit log names a person: HMAC-SHA-256 of the address under the receipt, in hex."""
+    return hmac.new(receipt, address.encode(), hashlib.sha256).hexdigest()
+
+
+def _refuse_running(results: Path) -> None:
+    for path in results.glob("*/lock"):  # that of a run which the desk's page started
+        with path.open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise PermanentError("a backtest is under way: wait for its end, or stop it", code="running") from None
+
+
+def _delete_files(traces: Traces, kept: Kept, results: Path) -> None:
+    shutil.rmtree(results, ignore_errors=True)
+    for path in traces.labelled:
+        path.unlink(missing_ok=True)
+        labels = path.parent / LABELS
+        if labels.is_file():
+            lines = labels.read_text("utf-8").splitlines(keepends=True)
+            labels.write_text("".join(line for line in lines if path.stem not in line), "utf-8")

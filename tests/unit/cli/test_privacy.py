@@ -1,0 +1,37 @@
+"""`support-agent forget` and `export`: what they print and exit with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support_agent.cli import main as cli
+from tests.fakes_journey import ANNA, JAMES, Office, write
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    cli.app(arguments, standalone_mode=False)
+    return capsys.readouterr().out
+
+
+def test_a_person_is_listed_exported_and_forgotten(
+    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: a dry run deletes nothing; afterwards nothing is kept; another person is still there."""
+    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "{office.store.database.url}"\n')
+    monkeypatch.chdir(tmp_path)
+    for sender in (ANNA, JAMES):
+        office.handle(write("Can I get a refund?", sender=sender))
+
+    listed = run(capsys, "forget", ANNA, "--dry-run")
+    assert "mails" in listed
+    assert "your mailbox" in listed
+    assert json.loads(run(capsys, "forget", ANNA, "--dry-run", "--json"))["kept"]["counts"]["mails"] == 1
+    assert run(capsys, "export", ANNA, "--out", "anna.zip") == "anna.zip\n"
+    done = run(capsys, "forget", ANNA)
+    assert "receipt, not kept anywhere: " in done
+    assert "nothing is kept about this person" in run(capsys, "forget", ANNA, "--dry-run")
+    assert len(office.store.mails.find()) == 1

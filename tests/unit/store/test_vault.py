@@ -1,0 +1,156 @@
+"""The keys: one for each mail, wrapped, destroyed for good; nothing is ever sealed without one or opened wrongly."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from sqlalchemy import make_url
+
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.store.vault import (
+    MAGIC,
+    TEXT_MAGIC,
+    KeySettings,
+    Vault,
+    about,
+    opened,
+    opened_json,
+    opened_text,
+    sealed,
+    sealed_json,
+    sealed_text,
+    using,
+)
+
+ONE, TWO = "a" * 32, "b" * 32
+KEY = secrets.token_bytes(32)
+
+
+def vault_in(folder: Path, settings: KeySettings | None = None) -> Vault:
+    return Vault(make_url(f"sqlite:///{folder / 'store.sqlite3'}"), settings or KeySettings(seals=True), 5.0)
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[Vault]:
+    made = vault_in(tmp_path)
+    yield made
+    made.close()
+
+
+def test_keys_are_made_once_private_and_wrapped(vault: Vault, tmp_path: Path) -> None:
+    """Rule: a first start needs nothing; whoever copies the store or the keys alone reads nothing."""
+    assert list(tmp_path.iterdir()) == []
+    box = vault.seal(ONE, b"words")
+    assert b"words" not in box
+    assert vault.open(box) == b"words"
+    assert vault.seal(ONE, b"words") != box
+    files = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir() if "-wal" not in path.name}
+    assert files.pop("store-master.key") == 0
+    assert files.pop("store-keys.sqlite3") == 0
+    vault.close()
+    assert vault_in(tmp_path).open(box) == b"words"
+
+
+def test_a_destroyed_key_is_gone_from_the_file_and_opens_nothing(vault: Vault, tmp_path: Path) -> None:
+    """Rule: what was sealed with it is unreadable, here and in every copy; other mails are not touched."""
+    box, other = vault.seal(ONE, b"words"), vault.seal(TWO, b"others")
+    assert any(ONE.encode() in path.read_bytes() for path in tmp_path.iterdir())
+    vault.destroy([ONE])
+    assert not any(ONE.encode() in path.read_bytes() for path in tmp_path.iterdir())
+    assert vault.without_key([ONE, TWO]) == {ONE}
+    with pytest.raises(PermanentError) as refused:
+        vault.open(box)
+    assert refused.value.code == "forgotten"
+    assert vault.open(other) == b"others"
+    assert vault.seal(ONE, b"again") != box
+    with pytest.raises(PermanentError) as refused:
+        vault.open(box)
+    assert refused.value.code == "sealed"
+
+
+@given(place=st.integers(len(MAGIC), 87), flip=st.integers(1, 255))
+def test_a_changed_value_is_never_other_words(place: int, flip: int) -> None:
+    """Rule: whatever byte is changed, the value is refused, or is what it was."""
+    vault = Vault(make_url("sqlite:///store.sqlite3"), KeySettings(seals=True), 5.0)
+    vault._known[ONE] = AESGCM(KEY)
+    box = bytearray(vault.seal(ONE, b"w" * 40))
+    box[min(place, len(box) - 1)] ^= flip
+    with pytest.raises((PermanentError, ConfigError)):  # a changed owner has no keys here
+        vault.open(bytes(box))
+
+
+def test_another_master_key_is_refused(vault: Vault, tmp_path: Path) -> None:
+    """Failure: a store is opened with a wrong or new key, and seals what nobody will be able to read."""
+    vault.seal(ONE, b"words")
+    vault.close()
+    other = vault_in(tmp_path, KeySettings(seals=True, master_key=SecretStr("00" * 32)))
+    with pytest.raises(ConfigError, match="another one"):
+        other.seal(TWO, b"more")
+    other.close()
+    (tmp_path / "store-master.key").unlink()
+    with pytest.raises(ConfigError, match="missing"):
+        vault_in(tmp_path).seal(TWO, b"more")
+    with pytest.raises(ConfigError, match="openssl rand"):
+        vault_in(tmp_path, KeySettings(seals=True, master_key=SecretStr("short"))).seal(TWO, b"more")
+
+
+def test_keys_that_are_not_there_are_named(vault: Vault, tmp_path: Path) -> None:
+    """Rule: a store without its keys says what is missing, and makes no new ones for reading."""
+    box = vault.seal(ONE, b"words")
+    vault.close()
+    for path in tmp_path.glob("store-keys*"):
+        path.unlink()
+    with pytest.raises(ConfigError, match="no keys"):
+        vault_in(tmp_path).open(box)
+    assert not list(tmp_path.glob("store-keys*"))
+
+
+def test_the_master_key_is_changed_without_touching_the_store(vault: Vault, tmp_path: Path) -> None:
+    """Rule: rotation wraps the keys again; the old master key opens nothing any more."""
+    box, new = vault.seal(ONE, b"words"), SecretStr("11" * 32)
+    old = tmp_path / "old"
+    assert vault.rotate(new) == 2
+    vault.close()
+    shutil.copytree(tmp_path, old)
+    with pytest.raises(ConfigError, match="another one"):
+        vault_in(old).open(box)
+    after = vault_in(tmp_path, KeySettings(seals=True, master_key=new))
+    assert after.open(box) == b"words"
+    after.close()
+
+
+@given(st.one_of(st.binary(), st.binary().map(lambda tail: MAGIC + tail)))
+def test_bytes_come_back_without_encryption(plain: bytes) -> None:
+    """Rule: no bytes of a mail are mistaken for sealed ones, though a sender chose them."""
+    with using(None):
+        assert opened(sealed(plain)) == plain
+
+
+@given(st.one_of(st.text(), st.text().map(lambda tail: TEXT_MAGIC + tail)).filter(lambda t: t.isprintable() or True))
+def test_text_and_json_come_back_without_encryption(plain: str) -> None:
+    """Rule: as for bytes."""
+    plain = plain.encode("utf-8", "replace").decode()
+    with using(None):
+        assert opened_text(sealed_text(plain)) == plain
+        assert opened_json(sealed_json({"a": [plain, 1, None]})) == {"a": [plain, 1, None]}
+
+
+def test_nothing_is_written_without_saying_whom_it_is_about(vault: Vault) -> None:
+    """Rule: a write that names no mail fails, instead of storing plain words."""
+    with using(vault), pytest.raises(PermanentError) as refused:
+        sealed(b"words")
+    assert refused.value.code == "unsealed"
+    with using(vault), about(ONE):
+        box = sealed_json({"said": "words"})
+        text = sealed_text("words")
+        assert "words" not in str(box) + text
+        assert opened_json(box) == {"said": "words"}
+        assert opened_text(text) == "words"
