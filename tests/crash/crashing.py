@@ -175,15 +175,15 @@ class CrashFleet(Fleet):
         lines = self.trace.lines()
         for line in lines[self._read :]:
             if line.what == "stopped":
-                process, seconds = line.name.split()
-                self._stopped[int(process)] = time.monotonic() + float(seconds)
+                stopped, seconds = line.name.split()
+                self._stopped[int(stopped)] = time.monotonic() + float(seconds)
             elif line.what in (Fault.RESTART.name, Fault.DISK_FULL.name):
                 self.trouble_server(Fault[line.what])
                 self.trace.add("done", line.name)
         self._read = len(lines)
-        for waking in [number for number, until in self._stopped.items() if time.monotonic() >= until]:
-            del self._stopped[waking]
-            self.resume(waking)
+        for process in [process for process, until in self._stopped.items() if time.monotonic() >= until]:
+            del self._stopped[process]
+            self.resume(process)
 
     def trouble_server(self, fault: Fault) -> None:
         """Crash the database's server, or fill its disk for a moment."""

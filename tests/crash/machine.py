@@ -41,13 +41,15 @@ class Histories(RuleBasedStateMachine):
 
     @initialize()
     def open(self) -> None:
-        """A store without a mail, and all workers."""
+        """All workers, and a mail of each thread."""
         self.opened = ExitStack()
         url, folder = self.opened.enter_context(self.stores.new())
         self.fleet = self.opened.enter_context(CrashFleet(url, folder, (), cluster=self.stores.cluster))
         self.threads: list[list[bytes]] = [[] for _ in range(THREADS)]
         self.stopped: set[int] = set()
         self.happened = 0
+        for thread in range(THREADS):
+            self.mail_arrives(thread, REFUND)
         self.fleet.start(self.combination.workers)
 
     @rule(thread=st.integers(0, THREADS - 1), text=st.sampled_from((REFUND, CANCEL, HUMAN)))

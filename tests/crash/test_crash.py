@@ -50,6 +50,6 @@ def test_whatever_fails_nothing_is_lost_answered_twice_stuck_or_out_of_order(on:
 
 
 def test_random_histories_end_well(on: Combination, stores: Stores) -> None:
-    """The first one that Hypothesis makes is always the shortest."""
-    results = run_histories(on, stores, examples=2, steps=15)
+    """The first ones that Hypothesis makes are short."""
+    results = run_histories(on, stores, examples=3, steps=15)
     assert all(result.is_good for result in results)
