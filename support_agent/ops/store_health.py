@@ -104,9 +104,6 @@ def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis
         waiting = waiting_cases(store, now - timedelta(days=settings.reminders.until_days))
         longest = f", the longest since {waiting[0].since:%Y-%m-%d %H:%M} UTC" if waiting else ""
         yield ok("database", f"cases that wait for a person's answer: {len(waiting)}{longest}")
-    if (waiting_mails := store.traffic.totals().mails[MailStatus.NEW]) >= settings.engine.max_waiting:
-        what = f"{mails(waiting_mails)} wait to be decided; at engine.max_waiting further ones stay in the mailbox"
-        yield warning("database", what, "see docs/models.md: more instances, a server, more workers; or `resume`")
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")

@@ -104,10 +104,13 @@ def _silent(store: Store, settings: Settings, now: datetime) -> Iterator[Cause]:
 
 
 def _backlog(store: Store, settings: Settings, now: datetime) -> Iterator[Cause]:
+    """Mail waits for too long, or so many wait that no more are fetched."""
     number, since = store.watching.undecided(MOST_COUNTED)
-    if since is not None and now - since > timedelta(seconds=settings.watch.backlog_after_s):
+    is_full = number >= min(settings.engine.max_waiting, MOST_COUNTED)
+    if since is not None and (is_full or now - since > timedelta(seconds=settings.watch.backlog_after_s)):
         least = "at least " if number == MOST_COUNTED else ""
         what = f"{least}{mails(number)} not decided yet, the oldest since {_utc(since)}"
+        what += "; by engine.max_waiting further ones stay in the mailbox meanwhile" if is_full else ""
         todo = next((cause.todo for cause in paused(settings.agent)), LOG_TODO)
         yield Cause(kind=AlarmKind.BACKLOG, what=what, todo=todo)
 

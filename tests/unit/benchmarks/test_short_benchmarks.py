@@ -154,6 +154,7 @@ def test_one_attack_is_put_wherever_the_model_reads(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.model
+@pytest.mark.timeout(900)  # on a machine that may be slow
 def test_questions_of_two_mails_are_answered_in_each_way_and_alike(llama_model: LlamaModel) -> None:
     """Rule: the way is a matter of time alone; joined, rows are computed together and move by hundredths."""
 

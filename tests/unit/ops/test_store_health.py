@@ -115,20 +115,6 @@ def test_cases_with_people_are_counted_by_desk_where_there_are_several(settings:
     )
 
 
-def test_as_many_undecided_mails_as_may_wait_are_a_warning(settings: Settings, store: Store) -> None:
-    """Nothing more is fetched then, and the mailbox fills."""
-    engine = settings.engine.model_copy(update={"max_waiting": 2})
-    settings = settings.model_copy(update={"engine": engine})
-    record(store, 1)
-    assert the("database", settings).severity is Health.OK
-    record(store, 2)
-    (_, full) = of(diagnose(settings, Outside().probes(NOON)), "database")
-    assert (full.severity, full.what) == (
-        Health.WARNING,
-        "2 mails wait to be decided; at engine.max_waiting further ones stay in the mailbox",
-    )
-
-
 def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Store) -> None:
     """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
     for number in range(1, 8):

@@ -81,6 +81,19 @@ def test_a_backlog(office: Office) -> None:
     assert cause.what == "1 mail not decided yet, the oldest since 2026-11-20 12:00 UTC"
 
 
+def test_as_many_mails_as_may_wait_are_a_backlog_at_once(office: Office) -> None:
+    """Rule: nothing more is fetched then, and the desk is told."""
+    engine = office.settings.engine.model_copy(update={"max_waiting": 2})
+    full = replace(office, settings=office.settings.model_copy(update={"engine": engine}))
+    came_in(full, 1, NOON, MailStatus.NEW)
+    assert found(full) == {}
+    came_in(full, 2, NOON, MailStatus.NEW)
+    assert found(full)[AlarmKind.BACKLOG].what == (
+        "2 mails not decided yet, the oldest since 2026-11-20 12:00 UTC; "
+        "by engine.max_waiting further ones stay in the mailbox meanwhile"
+    )
+
+
 def test_a_backlog_of_a_paused_agent_says_how_to_go_on(office: Office) -> None:
     came_in(office, 1, NOON, MailStatus.NEW)
     write_pause(office.settings.agent, "the weekend")
