@@ -50,7 +50,7 @@ DOWNLOAD_OPTIONS = ("--timeout", "15", "--retries", "1")
 STEP_PERCENT = 10
 COMPILED = re.compile(r"\[(\d+)/(\d+)\] ")
 """How ninja begins a line about a file that it compiles."""
-HANDLED = re.compile(r"\s*(Collecting|Requirement already satisfied:) ")
+HANDLED = re.compile(r"\s*(Collecting|Processing|Requirement already satisfied:) ")
 LINES_SHOWN = 40
 """Of the output of a command that failed."""
 
