@@ -352,8 +352,7 @@ def _open_worker(
         journeys = engine.serve(name, journey, observer)
         watched.opened(store, lambda: files.problem, journeys.in_hand)
         worker = worker_on(files.current)
-        membership.led = worker.look_after_dead
-        with closing(transport), membership.renewing():
+        with closing(transport), membership.renewing(worker.look_after_dead):
             worker.recover()
             yield worker
 

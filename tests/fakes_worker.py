@@ -192,9 +192,6 @@ class InlineEngine:
     def still(self, timeout_s: float) -> Iterator[bool]:
         yield not self.is_busy
 
-    def is_at_work(self) -> bool:
-        return self.is_busy
-
     def requeue_lost(self) -> None:
         """Each mail is handled where it is started."""
 

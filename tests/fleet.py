@@ -215,8 +215,7 @@ class Fleet:
                 now=office.clock,
                 membership=membership,
             )
-            membership.led = worker.look_after_dead
-            with membership.renewing():
+            with membership.renewing(worker.look_after_dead):
                 stages.keep_company()
                 worker.recover()
                 engine.launch()

@@ -205,12 +205,12 @@ class Engine:
         deadline = time.monotonic() + timeout_s
         while not self._stopping.is_set():
             self._ended.clear()
-            is_at_work = self._queues.has_taken(queue_of(brand))  # then the database need not be asked
-            if not is_at_work and not DBOS.list_workflows(
+            has_taken = self._queues.has_taken(queue_of(brand))  # then the database need not be asked
+            if not has_taken and not DBOS.list_workflows(
                 status=ACTIVE, queue_name=queue_of(brand), limit=1, load_input=False, load_output=False
             ):
                 return True
-            if not is_at_work:
+            if not has_taken:
                 self.requeue_lost()
             left_s = deadline - time.monotonic()
             if left_s <= 0:
@@ -223,10 +223,6 @@ class Engine:
         """Let no journey of the brand begin in this process inside the block; yields whether none is running."""
         with self._hands.still(brand, timeout_s) as is_still:
             yield is_still
-
-    def is_at_work(self, brand: str = "") -> bool:
-        """Whether a journey of the brand runs in this process."""
-        return self._hands.has(brand)
 
     @mapped_errors()
     def take_over_dead(self, brand: str = "") -> None:
@@ -459,9 +455,6 @@ class BrandJourneys(NamedTuple):
     def still(self, timeout_s: float) -> Iterator[bool]:
         with self.engine.still(timeout_s, self.brand) as is_still:
             yield is_still
-
-    def is_at_work(self) -> bool:
-        return self.engine.is_at_work(self.brand)
 
     def requeue_lost(self) -> None:
         self.engine.requeue_lost()

@@ -52,11 +52,6 @@ class Hands:
                 self._kept_still[brand] -= 1
                 self._changed.notify_all()
 
-    def has(self, brand: str) -> bool:
-        """Whether a journey of the brand runs."""
-        with self._changed:
-            return self._has(brand)
-
     def all(self) -> frozenset[str]:
         """The workflows of all brands that run, or that wait while their brand is kept still."""
         with self._changed:

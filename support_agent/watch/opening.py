@@ -1,7 +1,6 @@
 """Opens what watches the workers of this process, as the `[watch]` section of the first mailbox says.
 
-Slow modules are imported inside functions. Checked by tests/unit/watch/test_server.py and
-tests/unit/watch/test_server.py.
+Slow modules are imported inside functions. Checked by tests/unit/watch/test_server.py.
 """
 
 from __future__ import annotations

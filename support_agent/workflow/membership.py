@@ -35,7 +35,6 @@ class Membership:
         name: The worker's name, which no other has.
         lease_s: How long a lease lasts without renewal.
         clock: Monotonic seconds.
-        led: Called after each renewal while this worker leads.
     """
 
     def __init__(
@@ -45,12 +44,11 @@ class Membership:
         lease_s: float,
         now: Callable[[], datetime],
         clock: Callable[[], float],
-        led: Callable[[], object] = lambda: None,
     ) -> None:
         self.name = name
         self.pause_s = lease_s / RENEWALS_PER_LEASE
         self._leases, self._lasts, self._certain_s = leases, timedelta(seconds=lease_s), lease_s * CERTAIN_SHARE
-        self._now, self._clock, self.led = now, clock, led
+        self._now, self._clock = now, clock
         self._lead: Lease | None = None
         self._renewed_s = 0.0
 
@@ -77,28 +75,33 @@ class Membership:
         self._lead, self._renewed_s = lead, began_s
 
     @contextmanager
-    def renewing(self) -> Iterator[None]:
-        """Renew in a thread until the block ends, then let others lead at once."""
+    def renewing(self, led: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """Renew in a thread until the block ends, then let others lead at once.
+
+        Args:
+            led: Called again and again while this worker leads, in a thread of its own, as it may take long.
+        """
         self.renew()
         stop = threading.Event()
-        thread = threading.Thread(target=self._keep_renewing, args=(stop,), name="membership", daemon=True)
-        thread.start()
+        acts = (self.renew, lambda: led() if self.lead() is not None else None)
+        threads = [threading.Thread(target=self._repeat, args=(act, stop), daemon=True) for act in acts]
+        for thread in threads:
+            thread.start()
         try:
             yield
         finally:
             stop.set()
-            thread.join()
+            for thread in threads:
+                thread.join()
             self._lead = None
             for name in (MAILBOX, f"{WORKER}{self.name}"):
                 with logged():
                     self._leases.release(name, self.name)
 
-    def _keep_renewing(self, stop: threading.Event) -> None:
+    def _repeat(self, act: Callable[[], object], stop: threading.Event) -> None:
         while not stop.wait(self.pause_s):
             with logged():
-                self.renew()
-                if self.lead() is not None:
-                    self.led()
+                act()
 
 
 @contextmanager

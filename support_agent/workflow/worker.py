@@ -96,9 +96,6 @@ class Journeys(Protocol):
     def still(self, timeout_s: float) -> AbstractContextManager[bool]:
         """Let no journey begin in this process inside the block; yields whether none runs."""
 
-    def is_at_work(self) -> bool:
-        """Whether a journey runs in this process."""
-
     def requeue_lost(self) -> None:
         """Queue the mails again that no thread of this process runs, against its records."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from support_agent.config.loading import SECRETS
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Part, read_chunks, write_part
@@ -42,11 +43,10 @@ def left_out(settings: Settings) -> tuple[str, ...]:
     files = (
         agent.secret_file,
         *agent.previous_secret_files,
-        settings.imap.password_file,
-        settings.smtp.password_file,
+        *(getattr(getattr(settings, section), f"{key}_file") for section, key in SECRETS),
+        settings.store.master_key_file,
         oauth.client_secret_file,
         oauth.refresh_token_file,
-        settings.desk_page.oidc_client_secret_file,
     )
     return tuple(dict.fromkeys(str(file) for file in files if file is not None))
 

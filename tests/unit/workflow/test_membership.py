@@ -85,6 +85,6 @@ def test_an_error_of_what_the_leader_does_does_not_end_its_renewals(store: Store
             raise error
         has_gone_on.set()
 
-    first = Membership(store.leases, "a", 0.06, lambda: NOON, lambda: 0.0, led)
-    with first.renewing():
+    first = Membership(store.leases, "a", 0.06, lambda: NOON, lambda: 0.0)
+    with first.renewing(led):
         assert has_gone_on.wait(60)
