@@ -113,6 +113,7 @@ class Engine:
         self._lost_since: dict[str, float] = {}
         self._starting = threading.Lock()
         self._requeuing = threading.Lock()
+        self._looked_s = 0.0
         self._next_place = 1
         self._stopping = threading.Event()
         self._abandoning = threading.Event()
@@ -139,7 +140,6 @@ class Engine:
             raise ConfigError("an engine is already running in this process: stop it first")
         if self._stopping.is_set():
             raise RuntimeError("a stopped engine does not start again: make one with a new executor id")
-        refuse_newer(self._url, KNOWN_SCHEMA)
         prepare(self._url)
         _route_library_log()
 
@@ -149,6 +149,7 @@ class Engine:
 
         self._workflow = handle_mail
         try:
+            refuse_newer(self._url, KNOWN_SCHEMA)
             self._open_queues()
             dbos = DBOS(config=self._configuration())
             self._queues.watch(dbos)
@@ -156,6 +157,8 @@ class Engine:
             self._queues.start(dbos, [queue_of(brand) for brand in self._handles])
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
+            if isinstance(error, ConfigError):
+                raise
             raise ConfigError(
                 f"the engine's database {shown(self._url)} cannot be used ({first_line(error)}): "
                 "check that it is reachable and that this user may create tables in it",
@@ -210,7 +213,7 @@ class Engine:
                 status=ACTIVE, queue_name=queue_of(brand), limit=1, load_input=False, load_output=False
             ):
                 return True
-            if not has_taken:
+            if not has_taken or time.monotonic() - self._looked_s >= LOST_AFTER_S:
                 self.requeue_lost()
             left_s = deadline - time.monotonic()
             if left_s <= 0:
@@ -255,9 +258,11 @@ class Engine:
 
     @mapped_errors()
     def forget(self, mail_ids: Sequence[str], brand: str = "") -> None:
-        """Delete the records of mails whose journey has ended, so that `start` runs them again."""
-        if mail_ids:
-            DBOS.delete_workflows([id_of(brand, mail_id) for mail_id in mail_ids])
+        """Delete the records of mails whose journey has ended, so that `start` runs them again; others stay."""
+        ids = [id_of(brand, mail_id) for mail_id in mail_ids]
+        for part in (ids[start : start + DELETE_BATCH] for start in range(0, len(ids), DELETE_BATCH)):
+            ended = DBOS.list_workflows(workflow_ids=part, status=FINISHED, load_input=False, load_output=False)
+            DBOS.delete_workflows([status.workflow_id for status in ended])
 
     @mapped_errors()
     def delete_finished(self, before: datetime) -> int:
@@ -324,7 +329,7 @@ class Engine:
             observer.journey(mail_id) as seen,
         ):
             try:
-                steps = Steps(self._record, self._settings, self._pause, observer=observer)
+                steps = Steps(self._record, self._settings, self._pause, observer=observer, before=self._stop_abandoned)
                 seen.outcome = self._handles[brand](mail_id, steps)
                 return seen.outcome
             except Exception as error:
@@ -334,9 +339,12 @@ class Engine:
                 log.error("mail_failed", code=known.code, error=type(known).__name__)
                 raise known from error
 
-    def _record(self, name: str, work: Work) -> JsonValue:
+    def _stop_abandoned(self) -> None:
         if self._abandoning.is_set():
             raise _Interrupted
+
+    def _record(self, name: str, work: Work) -> JsonValue:
+        self._stop_abandoned()
         try:
             return DBOS.run_step({"name": name}, work)
         except dbos_error.DBOSUnexpectedStepError as error:
@@ -378,6 +386,7 @@ class Engine:
     def requeue_lost(self) -> None:
         """Queue mails again that are recorded as running in this process while no thread runs them; call it often."""
         with self._requeuing:
+            self._looked_s = time.monotonic()
             self._requeue_lost_alone()
 
     def _requeue_lost_alone(self) -> None:

@@ -59,6 +59,7 @@ class Steps:
         wait: Waits the given seconds before the next try.
         seen: Called with the name and the result of each piece of work that was done.
         observer: Told of each try.
+        before: Called before each piece of work; may raise to stop the mail.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class Steps:
         wait: Callable[[float], None],
         seen: Callable[[str, object], None] = lambda _name, _result: None,
         observer: Observer = UNOBSERVED,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
         self._record = record
         self._settings = settings
         self._wait = wait
         self._seen = seen
         self._observer = observer
+        self._before = before
         self._current: str | None = None
 
     def step(self, name: str, work: Callable[[], T], returns: type[T] | TypeAdapter[T] | None = None) -> T:
@@ -114,7 +117,7 @@ class Steps:
         def record(name: str, work: Work) -> JsonValue:
             return unseal(self._record(name, lambda: seal(work())))
 
-        return Steps(record, self._settings, self._wait, self._seen, self._observer)
+        return Steps(record, self._settings, self._wait, self._seen, self._observer, self._before)
 
     def run(self, name: str, work: Callable[[], T]) -> T:
         """Run `work` on each run of the mail, with the tries of a step; for work that may be done again.
@@ -126,6 +129,7 @@ class Steps:
 
     def _attempt(self, name: str, work: Callable[[], T]) -> T:
         """Run the work until it succeeds, fails permanently, or has used up its tries."""
+        self._before()
         attempt = 1
         outer, self._current = self._current, name
         try:

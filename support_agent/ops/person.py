@@ -119,7 +119,13 @@ def _spelt(address: str) -> bytes:
     local, _, domain = address.rpartition("@")
     domains = {domain.encode(), _u_label(domain).encode()}
     ends = b"|".join(re.escape(one) for one in sorted(domains))
-    return b"(?<![\\w.+-])" + re.escape(local.encode()) + b"(\\+[^@\\s<>]*)?@(" + ends + b")(?![\\w-]|\\.\\w)"
+    return (
+        b"(?<![\\w.+!#$%&'*/=?^`{|}~-])"
+        + re.escape(local.encode())
+        + b"(\\+[^@\\s<>]*)?@("
+        + ends
+        + b")(?![\\w-]|\\.\\w)"
+    )
 
 
 def _u_label(domain: str) -> str:

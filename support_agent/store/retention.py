@@ -103,7 +103,11 @@ class Retention:
     def delete_older_than(self, instant: datetime) -> Deleted:
         """Delete the cases whose last mail is older, and older mails without a case; no unfinished work."""
         with self.database.write() as connection:
-            cases = _old_cases(connection, instant)
+            found = _old_cases(connection, instant)
+            for part in chunks(found):  # nobody may join a case that goes
+                connection.execute(select(CaseRow.id).where(col(CaseRow.id).in_(part)).with_for_update()).all()
+            still_old = set(_old_cases(connection, instant)) if found else set()
+            cases = [case_id for case_id in found if case_id in still_old]
             mails = _old_mails(connection, instant, cases)
             delete_whole(connection, self.database.vault, cases, mails)
             return Deleted(cases=len(cases), mails=len(mails))

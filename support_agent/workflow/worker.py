@@ -142,6 +142,8 @@ class Worker:
     """The worker with the company's files of now; None: they have not changed since it was asked last."""
     membership: Membership | None = None
     """This worker among those on the store; None: it is the only one."""
+    is_behind: Event = field(default_factory=Event)
+    """Set while a recorded mail may not have been started."""
     started_anew: set[MailId] = field(default_factory=set)
     """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
     observer: Observer = UNOBSERVED
@@ -171,12 +173,12 @@ class Worker:
                     worker._follow(watch, stop)
                     continue
                 fetch = partial(watch.fetch, partial(worker._fetch, stop=stop, lead=lead))
+                if lead != led:
+                    worker.is_behind.set()
+                    led = lead
                 with _transient_errors_logged():
-                    if lead != led:
-                        worker.engine.follow_queued()
-                        led = lead
                     stopped_why = worker._log_breaker(stopped_why)
-                    worker._restart_open_mails()
+                    worker._catch_up()
                 worker.is_full.clear()
                 fetch()
                 with _transient_errors_logged():
@@ -258,7 +260,12 @@ class Worker:
             yield mailbox
 
     def _fetch(self, mailbox: Inbox, stop: Event, lead: Lease) -> int:
-        """Record the new mails for which there is room, and start their journeys; return how many there were."""
+        """Record the new mails for which there is room, and start their journeys; return how many there were.
+
+        Mails that were recorded and not started come first: none of their threads may overtake them.
+        """
+        if self.is_behind.is_set():
+            self._catch_up()
         cursor, mails, room = self._cursor(mailbox), 0, self._room()
         for fetched in mailbox.fetch_after(cursor) if room > 0 else ():
             self.observer.turned()
@@ -268,7 +275,9 @@ class Worker:
                 say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
                 self.store.cursors.move(fetched.cursor)
             else:
+                self.is_behind.set()
                 self._record(fetched, lead, mailbox)
+                self.is_behind.clear()
                 mailbox.mark_handled(fetched.uid)
                 room -= 1
             mails += 1
@@ -277,7 +286,8 @@ class Worker:
             if room <= 0:
                 break
         self._note_room(room)
-        self.store.cursors.mark_fetched(cursor.folder, self.now())
+        if room > 0:  # else it was not read to its end
+            self.store.cursors.mark_fetched(cursor.folder, self.now())
         return mails
 
     def _room(self) -> int:
@@ -389,6 +399,14 @@ class Worker:
         root = _root(message) if message is not None else mail_id
         self.engine.start(mail_id, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:THREAD_DIGITS])
 
+    def _catch_up(self) -> None:
+        """Start what was not started; behind all that is queued, if that may have come from another worker."""
+        if self.is_behind.is_set():
+            self.engine.follow_queued()
+        self.is_behind.set()
+        self._restart_open_mails()
+        self.is_behind.clear()
+
     def _restart_open_mails(self) -> None:
         """Start mails that were recorded but never reached the engine, and requeue deferred ones.
 
@@ -400,7 +418,17 @@ class Worker:
         again = self._requeueable(open_mails, ended)
         self.engine.forget(again)
         for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
-            self._start(mail_id, _parsed(self.store.mails.raw(mail_id)))
+            self._start_recorded(mail_id)
+
+    def _start_recorded(self, mail_id: MailId) -> None:
+        """Start a stored mail; one that cannot be read, as its key was destroyed, must not stop the others."""
+        try:
+            raw = self.store.mails.raw(mail_id)
+        except PermanentError as error:
+            log.critical("mail_not_readable", mail_id=mail_id, code=error.code)
+            self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, str(error), self.now())
+            return
+        self._start(mail_id, _parsed(raw))
 
     def _requeueable(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
         """The deferred mails that fit into the quota; a mail behind a waiting mail of its case uses no quota."""
@@ -438,7 +466,7 @@ class Worker:
         """Start a journey from its beginning; what it has put into the outbox already stays as it is."""
         self.started_anew.add(mail_id)
         self.engine.forget([mail_id])
-        self._start(mail_id, _parsed(self.store.mails.raw(mail_id)))
+        self._start_recorded(mail_id)
 
     def _recover_sending(self) -> None:
         """Resolve mails left in `sending` by dead workers, and by this one if no journey runs here.
@@ -472,11 +500,10 @@ class Worker:
                 if stop.is_set():
                     return
                 self.observer.turned()
-                record = self.store.outbox.get(last.id)  # with its bytes, so only one at a time is in memory
-                if record is None:  # deleted since
-                    continue
                 try:
-                    self.stages.outbox_sender.deliver(record)
+                    record = self.store.outbox.get(last.id)  # with its bytes, so only one at a time is in memory
+                    if record is not None:  # else deleted since
+                        self.stages.outbox_sender.deliver(record)
                 except PermanentError as error:
                     log.error("delivery_failed", outbox_id=last.id, code=error.code)
 
@@ -510,7 +537,7 @@ def _root(message: Message) -> str:
 
 
 def _do_each(duties: Iterable[Callable[[], object]]) -> None:
-    """Run all duties, even if some raise a TransientError.
+    """Run all duties, even if some raise an error; what no further try mends is logged.
 
     Raises:
         TransientError: the first one that a duty raised.
@@ -522,6 +549,8 @@ def _do_each(duties: Iterable[Callable[[], object]]) -> None:
         except TransientError as error:
             log.warning("duty_failed", code=error.code, error=str(error))
             first = first or error
+        except PermanentError as error:
+            log.critical("duty_failed_for_good", code=error.code, error=str(error))
     if first is not None:
         raise first
 
