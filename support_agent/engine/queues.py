@@ -170,6 +170,8 @@ class Announcements:
 
     def announce(self) -> None:
         """Tell the other processes that a mail is queued; for one thread at a time."""
+        if self._stopping.is_set():
+            return
         try:
             if self._sender is None:
                 self._sender = psycopg.connect(self._url, autocommit=True)

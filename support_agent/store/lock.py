@@ -23,6 +23,9 @@ HOLDER = text(
     "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted"
     " AND objid = :key AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+HAS_LEASES = text("SELECT to_regclass('leases') IS NOT NULL")
+ALIVE = text("SELECT holder FROM leases WHERE name LIKE 'worker:%' AND expires_at >= clock_timestamp() LIMIT 1")
+"""A worker whose lock was lost when the server was restarted still renews its lease."""
 
 
 @contextmanager
@@ -87,6 +90,8 @@ def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) ->
             lock = "pg_try_advisory_lock_shared" if is_shared else "pg_try_advisory_lock"
             if not connection.scalar(text(f"SELECT {lock}(:key)"), {"key": RUN_LOCK}):
                 raise _taken(connection.scalar(HOLDER, {"key": RUN_LOCK}) or "")
+            if not is_shared and connection.scalar(HAS_LEASES) and (alive := connection.scalar(ALIVE)):
+                raise _taken(f"{alive}, or it died less than engine.lease_s ago")
         yield
     finally:
         connection.close()

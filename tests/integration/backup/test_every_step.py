@@ -28,7 +28,7 @@ ESCALATED = write("Let me talk to a human.", sender=JAMES)
 STATUSES = {mail_id_of(ANSWERED): MailStatus.ANSWERED, mail_id_of(ESCALATED): MailStatus.ESCALATED}
 CUSTOMERS = {mail_id_of(ANSWERED): ANNA, mail_id_of(ESCALATED): JAMES}
 FEW = (Kill("answer", 1), Kill("send", 2), Kill("send", 3))
-STEPS = {"screen", "identify", "place", "hold", "plan", "hand_over", "answer", "send", "end"}
+STEPS = {"parse", "screen", "identify", "route", "hold", "plan", "answer", "send", "end"}
 
 
 class Taken(NamedTuple):
@@ -54,7 +54,7 @@ class Life(NamedTuple):
     def unrecorded(self) -> list[Taken]:
         """The last backup in each of some steps: its work is done, and the engine does not know of it."""
         found = list({(taken.mail_id, taken.place.step): taken for taken in self.taken}.values())
-        return [taken for taken in found if taken.place.step in ("place", "plan", "answer", "send")]
+        return [taken for taken in found if taken.place.step in ("route", "plan", "answer", "send")]
 
     @property
     def different(self) -> list[Taken]:

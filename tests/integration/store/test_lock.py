@@ -6,12 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from support_agent.config.packaged_files import packaged
+from support_agent.core.clock import utc_now
 from support_agent.errors import ConfigError
 from support_agent.store.lock import only_process
+from support_agent.store.store import Store
 from tests.acceptance.program import run, workspace_in
 
 HOLD = """
@@ -95,3 +99,15 @@ def test_program_does_not_run_beside_another(tmp_path: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert f"another support-agent runs on this store (pid {process.pid} on here): stop it first" in done.err
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.servers
+def test_a_worker_that_lost_its_lock_in_a_restart_of_the_server_is_known_by_its_lease(postgres_store_url: str) -> None:
+    """Else a restore would exchange the store below it."""
+    with Store.open(postgres_store_url, packaged("migrations")) as store:
+        store.leases.take("worker:w1", "w1", timedelta(minutes=1), utc_now())
+        who = r"another support-agent runs on this store \(w1, or it died"
+        with pytest.raises(ConfigError, match=who), only_process(postgres_store_url, "pid 1 on here"):
+            pass
+        store.leases.release("worker:w1", "w1")
+    assert is_free(postgres_store_url)

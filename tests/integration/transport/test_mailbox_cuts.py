@@ -42,6 +42,10 @@ class Silent:
     def start(self, mail_id: str, thread: str) -> None:
         """Begin nothing."""
 
+    def in_hand(self, _most: int) -> tuple[int, int]:
+        """Nothing."""
+        return 0, 0
+
 
 @pytest.fixture(scope="module")
 def without_move(certificates: Certificates) -> Iterator[Dovecot]:
