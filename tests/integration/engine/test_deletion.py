@@ -25,10 +25,10 @@ def test_the_records_of_a_mail_are_gone_and_others_stay(database_url: str, launc
     for mail_id in ("theirs", "others"):
         engine.start(mail_id, thread=mail_id)
     assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    assert any(NEEDLE in str(value) for _, value in cells(database_url))
+    assert any(NEEDLE in str(value) for _, value in list(cells(database_url)))
     assert delete_records(database_url, ["theirs", "shop:unknown"]) == 1
-    assert not any(NEEDLE in str(value) or value == "theirs" for _, value in cells(database_url))
-    assert any("others-words" in str(value) for _, value in cells(database_url))
+    assert not any(NEEDLE in str(value) or value == "theirs" for _, value in list(cells(database_url)))
+    assert any("others-words" in str(value) for _, value in list(cells(database_url)))
     assert [path for path in tmp_path.rglob("*") if path.is_file() and NEEDLE.encode() in path.read_bytes()] == []
     assert delete_records(database_url, ["theirs"]) == 0
 
