@@ -65,7 +65,7 @@ fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT)
 
 # Every fault (kill -9, stopped, database restarted, disk full, clock jumps, servers gone) at every step boundary, on both
-# databases, then random histories; prints how many were tried. `make test` has a short form.
+# databases, then random histories; prints how many were tried.
 HISTORIES ?= 10
 
 crash: $(INSTALLED)
