@@ -164,7 +164,7 @@ def test_questions_of_two_mails_are_answered_in_each_way_and_alike(llama_model: 
         return instances.Question(prompts, ("yes", "no"))
 
     mails = [[question("Where is my money?")], [question("I forgot my password.", "Can I pay back?"), question("Hi")]]
-    context = instances.joined_context(llama_model.weights, 512, threads=1)
+    context = instances.joined_context(llama_model.weights, instances.CONTEXT_TOKENS, threads=1)
     tallies = [
         instances.Tally("alone", instances.one_by_one(llama_model)),
         instances.Tally("threads", instances.in_threads(llama_model, 2)),
