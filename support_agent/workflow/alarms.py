@@ -57,15 +57,18 @@ class Alarms:
     now: Callable[[], datetime]
     observer: Observer = UNOBSERVED
     _rounds: Rounds = field(default_factory=lambda: Rounds(BREAK), init=False)
+    _expiries: dict[str, datetime | None] = field(default_factory=dict, init=False)
+    """As they were looked at last; what is new does not wait for the next round."""
     _clear_since: dict[AlarmKind, datetime] = field(default_factory=dict, init=False)
 
     def look_after(self) -> int:
         """Keep what was seen of certificates and tokens, and tell the desk what has changed; return how many mails."""
-        now = self.now()
-        if not self._rounds.is_due(now):
+        now, expiries = self.now(), dict(self.observer.expiries)
+        if not self._rounds.is_due(now) and expiries == self._expiries:
             return 0
         self._rounds.begin(now)
-        for what, ends_at in self.observer.expiries.items():
+        self._expiries = expiries
+        for what, ends_at in expiries.items():
             self.store.watching.note_expiry(Expiring(what), ends_at)
         if not self.settings.watch.alarm_every_h:
             return 0

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.engine.database import engine_url
@@ -63,7 +63,7 @@ def test_a_store_with_mails_is_replaced_only_on_request_and_kept(settings: Setti
         with closing(sqlite3.connect(Path(kept) / "old" / "store.sqlite3")) as connection:
             assert connection.execute("SELECT count(*) FROM mails").fetchone() == (2,)
     else:
-        with create_engine(normalise_url(settings.store.url)).connect() as server:
+        with create_engine(normalise_url(settings.store.url), poolclass=NullPool).connect() as server:
             assert server.execute(text(f"SELECT count(*) FROM {kept}.mails")).scalar() == 2
 
 
