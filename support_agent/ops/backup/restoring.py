@@ -27,6 +27,7 @@ from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.audit import Act
 from support_agent.store.database import normalise_url
 from support_agent.store.lock import only_process
+from support_agent.store.records import JsonObject
 from support_agent.store.store import Store
 
 SERVER_CLOCK_LAG = timedelta(hours=1)
@@ -90,7 +91,11 @@ def restore(
             with target.staged() as store:
                 store.upgrade()
                 doubted = 0 if is_exact else put_in_doubt(store, manifest.made_at, now, brands[brand].imap)
-                about = {"made_at": manifest.made_at.isoformat(), "is_exact": is_exact, "uncertain": doubted}
+                about: JsonObject = {
+                    "made_at": manifest.made_at.isoformat(),
+                    "is_exact": is_exact,
+                    "uncertain": doubted,
+                }
                 store.audit.add(Act.RESTORED, "the operator", now, about)
                 uncertain += doubted
         return Restored(manifest, False, _exchange(targets, now), uncertain)
