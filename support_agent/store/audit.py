@@ -58,6 +58,8 @@ class Act(StrEnum):
     FORGOTTEN = "forgotten"
     EXPORTED = "exported"
     KEYS_ROTATED = "keys rotated"
+    RESTORED = "restored"
+    """The store is that of a backup: what the log said after the backup was made is gone."""
     LOG_SHORTENED = "log shortened"
     """Retention deleted the oldest entries; this one has the number and hash of the last one deleted."""
 

@@ -14,8 +14,11 @@ from support_agent.config.loading import SECRETS
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Part, read_chunks, write_part
+from support_agent.store.database import normalise_url
 
 FOLDER = "files"
+KEYS = ("-keys.sqlite3", "-master.key")
+"""Ends of the names of the files with the keys of encrypted mails (`store.vault`)."""
 ELSEWHERE = "elsewhere"
 """Folder for files that are not below the configuration's folder; there with their whole path."""
 
@@ -38,8 +41,11 @@ def copy_files(made: Path, config: Path, configured: Iterable[Configured]) -> tu
 
 
 def left_out(settings: Settings) -> tuple[str, ...]:
-    """The files with secrets that the configuration names."""
+    """The files with secrets that the configuration names, and the keys of encrypted mails beside a SQLite store."""
     agent, oauth = settings.agent, settings.oauth
+    store = normalise_url(settings.store.url)
+    path = Path(store.database or "")
+    keys = [path.with_name(f"{path.stem}{end}") for end in KEYS] if store.drivername == "sqlite" else []
     files = (
         agent.secret_file,
         *agent.previous_secret_files,
@@ -47,6 +53,7 @@ def left_out(settings: Settings) -> tuple[str, ...]:
         settings.store.master_key_file,
         oauth.client_secret_file,
         oauth.refresh_token_file,
+        *(file for file in keys if file.exists()),
     )
     return tuple(dict.fromkeys(str(file) for file in files if file is not None))
 

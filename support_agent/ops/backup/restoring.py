@@ -24,8 +24,10 @@ from support_agent.engine.database import engine_url, shown
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
+from support_agent.store.audit import Act
 from support_agent.store.database import normalise_url
 from support_agent.store.lock import only_process
+from support_agent.store.records import JsonObject
 from support_agent.store.store import Store
 
 SERVER_CLOCK_LAG = timedelta(hours=1)
@@ -88,8 +90,14 @@ def restore(
             target.stage(archive, manifest.stores[brand], engine)
             with target.staged() as store:
                 store.upgrade()
-                if not is_exact:
-                    uncertain += put_in_doubt(store, manifest.made_at, now, brands[brand].imap)
+                doubted = 0 if is_exact else put_in_doubt(store, manifest.made_at, now, brands[brand].imap)
+                about: JsonObject = {
+                    "made_at": manifest.made_at.isoformat(),
+                    "is_exact": is_exact,
+                    "uncertain": doubted,
+                }
+                store.audit.add(Act.RESTORED, "the operator", now, about)
+                uncertain += doubted
         return Restored(manifest, False, _exchange(targets, now), uncertain)
 
 

@@ -18,11 +18,13 @@ from support_agent.engine.engine import KNOWN_SCHEMA, create_tables
 from support_agent.engine.schema import refuse_newer
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import MANIFEST, Manifest, finish, read
+from support_agent.store.audit import Act
 from support_agent.store.database import normalise_url
 from support_agent.store.lock import only_process
 from support_agent.store.store import Store
+from support_agent.store.vault import KeySettings
 from tests.backups import HOLDER, back_up, put_back
-from tests.contract.store.examples import MIGRATIONS, record
+from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
 
 
 @pytest.fixture
@@ -165,3 +167,22 @@ def test_a_damaged_store_is_replaced_on_request(empty_store: Path, tmp_path: Pat
         put_back(archive, settings)
     assert put_back(archive, settings, may_replace=True).kept
     assert mails(settings) == 0
+
+
+def test_a_backup_has_no_key_and_what_was_forgotten_since_stays_unreadable(store_url: str, tmp_path: Path) -> None:
+    """Also where an answer to the forgotten person waited to be sent: nothing of it is read."""
+    settings, seals = Settings(store=StoreSettings(url=store_url)), KeySettings(seals=True)
+    with Store.open(store_url, MIGRATIONS, keys=seals) as store:
+        kept, forgotten = record(store, 1), record(store, 2)
+        store.outbox.queue(outgoing(kept), outgoing(forgotten))
+        archive = back_up(settings, tmp_path / "backups")
+        store.database.vault.destroy([forgotten])
+    assert not [part.path for part in read(archive).parts if "mail_keys" in part.path or "master" in part.path]
+    assert put_back(archive, settings, may_replace=True).uncertain == 2
+    with Store.open(store_url, MIGRATIONS, keys=seals) as store:
+        assert store.mails.raw(kept) == raw(1)
+        with pytest.raises(PermanentError) as refused:
+            store.mails.raw(forgotten)
+        assert refused.value.code == "forgotten"
+        assert [entry.act for entry in store.audit.entries(limit=1)] == [Act.RESTORED]
+        assert store.audit.verify().problem == ""
