@@ -87,10 +87,10 @@ def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
         GateRefused: as `render_answer`.
     """
     viewer = _viewer(templates, packet.locale)
-    context = viewer.packet(packet)
+    subject, text = _desk_mail("escalation", viewer.packet(packet), viewer)
     return RenderedPacket(
-        subject=_render("escalation_subject", "subject", context, viewer),
-        text=_render("escalation", "text", context, viewer),
+        subject=subject,
+        text=text,
         story_of_others=tuple(number for number, entry in enumerate(packet.story) if not entry.is_known),
     )
 
@@ -102,11 +102,8 @@ def render_digest(digest: Digest, templates: Templates) -> RenderedPacket:
         GateRefused: as `render_answer`.
     """
     viewer = _viewer(templates, digest.locale)
-    context = viewer.digest(digest)
-    return RenderedPacket(
-        subject=_render("digest_subject", "subject", context, viewer),
-        text=_render("digest", "text", context, viewer),
-    )
+    subject, text = _desk_mail("digest", viewer.digest(digest), viewer)
+    return RenderedPacket(subject=subject, text=text)
 
 
 def render_alarm(alarm: Alarm, templates: Templates) -> RenderedPacket:
@@ -116,11 +113,8 @@ def render_alarm(alarm: Alarm, templates: Templates) -> RenderedPacket:
         GateRefused: as `render_answer`.
     """
     viewer = _viewer(templates, alarm.locale)
-    context = viewer.alarm(alarm)
-    return RenderedPacket(
-        subject=_render("alarm_subject", "subject", context, viewer),
-        text=_render("alarm", "text", context, viewer),
-    )
+    subject, text = _desk_mail("alarm", viewer.alarm(alarm), viewer)
+    return RenderedPacket(subject=subject, text=text)
 
 
 def render_item(item: Item, locale: str, templates: Templates, surface: Surface) -> Rendered:
@@ -151,6 +145,11 @@ def _customer_mail(name: str, context: Mapping[str, object], viewer: Viewer) -> 
         text=_render(name, "text", context, viewer),
         html=_render(name, "html", context, viewer),
     )
+
+
+def _desk_mail(name: str, context: Mapping[str, object], viewer: Viewer) -> tuple[Rendered, Rendered]:
+    """Subject and text of a mail to the desk."""
+    return _render(f"{name}_subject", "subject", context, viewer), _render(name, "text", context, viewer)
 
 
 def _render(name: str, surface: Surface, context: Mapping[str, object], viewer: Viewer) -> Rendered:

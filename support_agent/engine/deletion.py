@@ -14,10 +14,8 @@ from pathlib import Path
 from dbos import DBOSClient
 
 from support_agent.engine.database import BUSY_TIMEOUT_S, mapped_errors, parsed_url
+from support_agent.engine.records import ACTIVE, batches
 from support_agent.errors import PermanentError
-
-PART = 500
-ACTIVE = ("ENQUEUED", "PENDING")
 
 
 @mapped_errors()
@@ -36,7 +34,7 @@ def delete_records(url: str, workflow_ids: Sequence[str]) -> int:
         return 0
     client = DBOSClient(system_database_url=url, retry_connection_errors=False)
     try:
-        parts = [list(workflow_ids[start : start + PART]) for start in range(0, len(workflow_ids), PART)]
+        parts = list(batches(list(workflow_ids)))
         found = [
             status
             for part in parts

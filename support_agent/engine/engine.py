@@ -33,9 +33,19 @@ from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.engine.database import is_postgresql, mapped_errors, prepare, shown
 from support_agent.engine.hands import Hands
 from support_agent.engine.queues import Announcements, Queues
-from support_agent.engine.records import JsonSerializer, brand_and_mail, failure_of, id_of, interruptions_of, queue_of
+from support_agent.engine.records import (
+    ACTIVE,
+    BATCH,
+    JsonSerializer,
+    batches,
+    brand_and_mail,
+    failure_of,
+    id_of,
+    interruptions_of,
+    queue_of,
+)
 from support_agent.engine.schema import refuse_newer
-from support_agent.engine.steps import Steps, Work, first_line, known_error
+from support_agent.engine.steps import JOURNEY_CHANGED, Steps, Work, first_line, known_error
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
 log = structlog.get_logger(__name__)
@@ -44,11 +54,9 @@ APPLICATION = "support-agent"
 APPLICATION_VERSION = "1"
 """Never changes: DBOS ignores the work of another version. The names of the steps reveal a changed journey."""
 WORKFLOW = "handle_mail"
-ACTIVE = ["ENQUEUED", "PENDING"]
 FAILED = ["ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 FINISHED = ["SUCCESS", *FAILED]
 
-DELETE_BATCH = 500
 KNOWN_SCHEMA = len(sqlite_migrations)
 """The newest version of the engine's tables that the library knows; its numbers are the same on each database."""
 LOST_AFTER_S = 5.0
@@ -249,10 +257,9 @@ class Engine:
     def ended(self, mail_ids: Sequence[str], brand: str = "") -> dict[str, bool]:
         """For each of these mails that was started: whether its journey ended without an error."""
         ids = [id_of(brand, mail_id) for mail_id in mail_ids]
-        parts = [ids[start : start + DELETE_BATCH] for start in range(0, len(ids), DELETE_BATCH)]
         return {
             brand_and_mail(status.workflow_id)[1]: status.status == "SUCCESS"
-            for part in parts
+            for part in batches(ids)
             for status in DBOS.list_workflows(workflow_ids=part, load_input=False, load_output=False)
         }
 
@@ -260,7 +267,7 @@ class Engine:
     def forget(self, mail_ids: Sequence[str], brand: str = "") -> None:
         """Delete the records of mails whose journey has ended, so that `start` runs them again; others stay."""
         ids = [id_of(brand, mail_id) for mail_id in mail_ids]
-        for part in (ids[start : start + DELETE_BATCH] for start in range(0, len(ids), DELETE_BATCH)):
+        for part in batches(ids):
             ended = DBOS.list_workflows(workflow_ids=part, status=FINISHED, load_input=False, load_output=False)
             DBOS.delete_workflows([status.workflow_id for status in ended])
 
@@ -275,7 +282,7 @@ class Engine:
         while batch := DBOS.list_workflows(
             status=FINISHED,
             completed_before=before.astimezone(UTC).isoformat(),
-            limit=DELETE_BATCH,
+            limit=BATCH,
             load_input=False,
             load_output=False,
         ):
@@ -350,7 +357,7 @@ class Engine:
         except dbos_error.DBOSUnexpectedStepError as error:
             raise PermanentError(
                 f"step {name!r} does not match the recorded step: the journey has changed since this mail began it",
-                code="journey_changed",
+                code=JOURNEY_CHANGED,
             ) from error
 
     def _pause(self, seconds: float) -> None:

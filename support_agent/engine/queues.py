@@ -19,7 +19,7 @@ import psycopg
 import structlog
 from dbos import DBOS, Queue
 
-# Private names of the library, which is pinned to one minor version; all that this package uses of them is here.
+# Private names of the library, which is pinned to one minor version.
 from dbos._core import ActiveWorkflowById, QueueBucket, execute_dequeued_workflow
 from dbos._utils import GlobalParams
 from sqlalchemy import make_url

@@ -6,6 +6,7 @@ Invariant: no record is ever a pickle. Checked by tests/integration/engine/test_
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from dbos import Serializer, WorkflowStatus
@@ -14,6 +15,10 @@ from support_agent.engine.steps import ERROR_CLASSES, known_error
 from support_agent.errors import PermanentError, SupportAgentError
 
 QUEUE = "mails"
+ACTIVE = ["ENQUEUED", "PENDING"]
+"""DBOS's words for a mail that is queued or running."""
+BATCH = 500
+"""Most records in one statement."""
 
 
 class JsonSerializer(Serializer):
@@ -40,6 +45,11 @@ class JsonSerializer(Serializer):
             error = data["error"]
             return ERROR_CLASSES[error["class"]](error["message"], code=error["code"])
         return data["value"]
+
+
+def batches(ids: list[str]) -> Iterator[list[str]]:
+    """The ids in parts that fit into a statement."""
+    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
 
 
 def id_of(brand: str, mail_id: str) -> str:

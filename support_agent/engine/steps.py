@@ -31,6 +31,8 @@ from support_agent.errors import (
 log = structlog.get_logger(__name__)
 
 ERROR_TEXT_CHARACTERS = 500
+JOURNEY_CHANGED = "journey_changed"
+"""Code of the error of a mail whose records another version of the program wrote."""
 ERROR_CLASSES: dict[str, type[SupportAgentError]] = {
     cls.__name__: cls
     for cls in (
@@ -209,5 +211,5 @@ def _restore(name: str, stored: JsonValue, adapter: TypeAdapter[T]) -> T:
     except ValidationError as error:
         raise PermanentError(
             f"the record of step {name!r} does not fit this version of the program: handle the mail by hand",
-            code="journey_changed",
+            code=JOURNEY_CHANGED,
         ) from error

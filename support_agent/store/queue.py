@@ -133,9 +133,8 @@ class Queue:
         }
         query = _waiting(QueueFilter(), CaseRow.id, *columns.values()).distinct()
         with self.database.read() as connection:
-            rows = connection.execute(
-                query
-            ).all()  # once for all filters: to find out what waits costs more than to count
+            # Once for all filters: to find out what waits costs more than to count.
+            rows = connection.execute(query).all()
         counted = {name: _facets({(row[0], row[place]) for row in rows}) for place, name in enumerate(columns, start=1)}
         return Facets(total=len({row[0] for row in rows}), **counted)
 

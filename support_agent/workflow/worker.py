@@ -27,6 +27,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.cursor import UNBOUNDED, Cursor
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.engine.engine import Failure, InHand
+from support_agent.engine.steps import JOURNEY_CHANGED
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.machines.screening import Verdict
 from support_agent.mail.message import Message, parse
@@ -44,7 +45,6 @@ from support_agent.workflow.stages import Stages
 log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
-JOURNEY_CHANGED = "journey_changed"
 ALONE = Lease("", 0)
 """The lead of a worker that is the only one on its store."""
 FOLLOW_S = 1.0
