@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 
 import structlog
 
 from support_agent.config.settings import LogSettings
+
+
+class _Log(structlog.PrintLogger):
+    """Prints; a line that cannot be written (disk full, reader gone) is dropped: it is not worth a mail."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
 
 
 def configure_log(settings: LogSettings) -> None:
@@ -25,6 +36,6 @@ def configure_log(settings: LogSettings) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(settings.level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _Log(sys.stderr),
         cache_logger_on_first_use=False,
     )

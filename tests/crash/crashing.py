@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -100,8 +99,6 @@ class CrashFleet(Fleet):
 
     def office(self, store: Store) -> Office:
         """The fleet's own, with surroundings that fail."""
-        if stat.S_ISREG(os.fstat(2).st_mode):  # a full disk must not fail the log, which a real one has elsewhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         self._around = Surroundings(self.folder, self.trace, is_sqlite=self.cluster is None)
         office = with_imap(super().office(store), reconnect_base_s=GONE_S / 2, reconnect_max_s=GONE_S)
         smtp = office.settings.smtp.model_copy(update={"retry_base_s": GONE_S, "retry_max_s": 1.0})
@@ -216,14 +213,27 @@ class CrashFleet(Fleet):
             ended = {mail.id for mail in store.mails.find() if mail.status is not MailStatus.NEW}
             new = [mail.id for mail in store.mails.find(status=MailStatus.NEW)]
             unsent = [row.id for status in UNSENT for row in store.outbox.find(status=status)]
-        fired = {path.name for path in (self.folder / "fired").iterdir()}
         missing = max(0, len(self.mails) - len(ended) - len(new))
         return [
             *(f"{mail_id} {self.schedules.get(mail_id, '')}" for mail_id in new),
             *map(str, unsent),
-            *(f"not fired: {schedule}" for mail_id, schedule in self.schedules.items() if mail_id not in fired),
+            *(
+                f"not fired: {self.schedules[mail_id]}"
+                for mail_id in self.schedules.keys() - self.fired - self.diverted
+            ),
             *["not recorded"] * missing,
         ]
+
+    @property
+    def fired(self) -> set[MailId]:
+        """The mails whose fault has happened."""
+        return {MailId(path.name) for path in (self.folder / "fired").iterdir()}
+
+    @property
+    def diverted(self) -> set[MailId]:
+        """The mails that met the model's absence, perhaps another mail's fault: they go to a person, and may never come
+        to the place of their own."""
+        return {MailId(line.name) for line in self.trace.lines() if line.what == "model"}
 
     def _stop(self) -> list[str]:
         """Ask all workers to stop; those that do not are killed, and returned."""

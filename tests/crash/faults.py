@@ -82,7 +82,8 @@ class Surroundings:
     is_sqlite: bool
     _ahead: timedelta = timedelta()
     _gone_until_s: dict[Fault, float] = field(default_factory=dict)
-    _planned_s: float = 0.0
+    _planned: threading.local = field(default_factory=threading.local)
+    """For each thread: another mail in hand has not waited."""
 
     def now(self) -> datetime:
         """What the wall clock says."""
@@ -92,7 +93,7 @@ class Surroundings:
 
     def planner_clock(self) -> float:
         """Seconds that the planner has waited for the model."""
-        return self._planned_s
+        return getattr(self._planned, "s", 0.0)
 
     def is_gone(self, what: Fault) -> bool:
         """Whether this is the matter now."""
@@ -100,7 +101,7 @@ class Surroundings:
 
     def wait_for_model(self) -> None:
         """The model takes longer than a mail may take."""
-        self._planned_s += 1_000_000
+        self._planned.s = self.planner_clock() + 1_000_000
 
     def suffer(self, fault: Fault, mail_id: str) -> None:
         """Let it happen to this process, now; returns, if the process lives, while it is the matter."""

@@ -169,7 +169,7 @@ def run(
         found = findings(fleet, threads)
         lost, uncertain = lost_of(fleet, ways)
     return Result(
-        schedules=len(tried),
+        schedules=len(fleet.fired),
         lost=lost,
         twice=found.twice,
         stuck=stuck,
@@ -222,7 +222,6 @@ def lost_of(fleet: CrashFleet, ways: dict[MailId, str]) -> tuple[list[str], int]
     """The mails that did not end as they had to, each with how; and how many mails to customers are uncertain."""
     lines = fleet.trace.lines()
     sent = Counter(line.name for line in lines if line.what == "sent")
-    without_model = {line.name for line in lines if line.what == "model"}
     lost, uncertain = [], 0
     with Store.open(fleet.url, packaged("migrations")) as store:
         for mail_id in map(mail_id_of, fleet.mails):
@@ -231,7 +230,7 @@ def lost_of(fleet: CrashFleet, ways: dict[MailId, str]) -> tuple[list[str], int]
             uncertain += len(unknown)
             record = store.mails.get(mail_id)
             end = End(record.status, frozenset(row.kind for row in out)) if record is not None else None
-            ends = _ends(ways.get(mail_id), unknown, is_without_model=mail_id in without_model)
+            ends = _ends(ways.get(mail_id), unknown, is_diverted=mail_id in fleet.diverted)
             is_sent = all(sent[row.message_id] for row in out if row.status is OutboxStatus.SENT)
             is_known = all(row.status is OutboxStatus.SENT or row.notified_at for row in out)
             if (ends is not None and end not in ends) or end is None or not (is_sent and is_known):
@@ -240,11 +239,11 @@ def lost_of(fleet: CrashFleet, ways: dict[MailId, str]) -> tuple[list[str], int]
     return lost, uncertain
 
 
-def _ends(way: str | None, unknown: set[OutgoingKind], *, is_without_model: bool) -> list[End] | None:
+def _ends(way: str | None, unknown: set[OutgoingKind], *, is_diverted: bool) -> list[End] | None:
     """How a mail may have ended; None: anyhow."""
     if way is None:
         return None
-    ends = [ENDS[way], *([ESCALATED] if is_without_model and way == "answered" else [])]
+    ends = [ENDS[way], *([ESCALATED] if is_diverted and way == "answered" else [])]
     if not unknown:
         return ends
     return [End(MailStatus.ESCALATED if ANSWER in unknown else end.status, end.out | {FAILURE}) for end in ends]

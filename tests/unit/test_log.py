@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -123,3 +124,12 @@ def test_no_line_of_the_log_has_a_word_of_a_mail_or_a_secret(
     assert [mark for mark in MARKS if mark in text] == []
     assert {mail.status for mail in office.store.mails.find()} == set(MailStatus) - {MailStatus.NEW}
     assert DESK in {recipient for recipient, _ in office.transport.given}
+
+
+def test_a_line_that_cannot_be_written_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stderr", full)
+        configure_log(LogSettings(level="debug"))
+        structlog.get_logger().warning("the disk is full")
+        with suppress(OSError):
+            full.close()
