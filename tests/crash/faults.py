@@ -200,6 +200,7 @@ class CrashMailbox(FakeMailbox):
 
     def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
         """The mails after a cursor; the connection may be lost before each of them."""
+        self._connect()
         for fetched in super().fetch_after(cursor):
             self._connect()
             yield fetched
