@@ -164,10 +164,10 @@ class Histories(RuleBasedStateMachine):
         self.happened += 1
 
     def _worker(self, number: int) -> int | None:
-        """The worker of this number, if it lives."""
+        """One of the workers that live, if any does."""
         self.fleet.exits += sum(code != 0 for code in self.fleet.ended().values())
         self.stopped &= set(self.fleet.processes)
-        return self.fleet.processes[number] if number < len(self.fleet.processes) else None
+        return self.fleet.processes[number % len(self.fleet.processes)] if self.fleet.processes else None
 
     def _work(self, for_s: float) -> None:
         """Let the workers work until a mail ends, or for some seconds."""
