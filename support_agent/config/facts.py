@@ -36,7 +36,8 @@ class Retrieve(StrEnum):
 
     ALWAYS = "always"
     DOUBTFUL = "doubtful"
-    """Only if the search alone is not sure of the document and its section."""
+    """Only if the choice of the topic is not clear, or the section of the document is not sure. If no topic is chosen,
+    only with `search.sources`."""
     NEVER = "never"
 
 

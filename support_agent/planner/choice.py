@@ -206,7 +206,7 @@ class Chooser:
         weighed = weighed._replace(chances=_raise_named(weighed.chances, options))
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
         near = {match.topic: match.score for match in matches}
-        is_sure = self.model_votes == "doubtful" and is_clear(weighed.chances, least)
+        is_sure = self.model_votes == "doubtful" and is_clear(max(weighed.chances[:-1]), least)
         if self.model_votes == "never" or is_sure or is_hopeless(weighed.chances, least):
             return self._choice(listed, near, weighed, None, Usage())
         judged, is_bare, usage = self._judgements(question, listed, weighed.chances)
@@ -298,14 +298,13 @@ def are_asked_about(chances: Sequence[float]) -> list[int]:
     return [index for index, chance in enumerate(chances[:-1][:MOST_JUDGED]) if chance >= PLAUSIBLE]
 
 
-def is_clear(chances: Sequence[float], least: float) -> bool:
-    """Whether an option is sure enough without the model.
+def is_clear(probability: float, least: float) -> bool:
+    """Whether an option is so probable that nothing more need be asked.
 
     Args:
-        chances: Probabilities before; the options, then `None`.
         least: The probability an answer needs.
     """
-    return max(chances[:-1]) >= max(least, LEAST_SURE) + MARGIN
+    return probability >= max(least, LEAST_SURE) + MARGIN
 
 
 def is_hopeless(chances: Sequence[float], least: float) -> bool:

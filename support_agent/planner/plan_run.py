@@ -27,7 +27,7 @@ from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.models.language_model import Usage
 from support_agent.planner.answer_content import content_of
-from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_clear
+from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote, is_clear
 from support_agent.planner.forms import aggregate_asked_for
 from support_agent.planner.identifiers import Found
 from support_agent.planner.plan import Call, Status
@@ -96,6 +96,8 @@ class PlanRun(ABC):
         """The records that the current question names, whether or not they are the customer's."""
         self.considered: tuple[Vote, ...] = ()
         """The votes on the topic of the current question; they explain an escalation."""
+        self.looked_up = set[int]()
+        """The questions whose nearest topics are recorded."""
 
     @abstractmethod
     def _answer(self) -> tuple[Item, ...]:
@@ -138,11 +140,7 @@ class PlanRun(ABC):
 
     def shortlist(self) -> list[Option]:
         """The likeliest topics for the current question as the model sees them, the likeliest first."""
-        number = self.context.question
-        if number not in self.context.found:
-            self._note_sure_document()
-            self.call("find_documents", {"question": number}, 1.0, ())
-        matches = self.context.found[number]
+        matches = self._nearest()
         if not matches:
             return []
         chances = self.chooser.without_model(matches).chances[:-1]
@@ -151,30 +149,15 @@ class PlanRun(ABC):
         options = [topic_option(match.topic, documents, accounts) for _, match in ranked]
         return self.records.options(options, self.named)
 
-    def _note_sure_document(self) -> None:
-        """Record the document if the search alone is sure of it and of its section: it then needs no evidence."""
+    def _nearest(self) -> tuple[Match, ...]:
+        """The nearest topics for the current question; they are searched once."""
         context = self.context
-        if context.room is None or context.always_retrieves:
-            return
-        try:
-            matches = context.search.nearest(context.current_question)
-            chances = self.chooser.without_model(matches).chances if matches else [1.0]
-            best = max(range(len(chances)), key=lambda place: chances[place])
-            if best < len(matches) and is_clear(chances, self.threshold_for("document")):
-                kind, _, name = matches[best].topic.partition(":")
-                is_sent = kind == "document" and int(name) in context.sendable
-                if is_sent and self._is_section_sure(int(name)):
-                    context.sure_documents[context.question] = int(name)
-        except SupportAgentError as error:  # `find_documents` fails in the same way and reports it
-            log.error("sure_document_unknown", code=error.code, error=str(error))
-
-    def _is_section_sure(self, number: int) -> bool:
-        """Whether the search alone is sure which sections to send; a whole document or a link needs no choice."""
-        context, document = self.context, self.context.version_sent(number)
-        if document.head.delivery is not Delivery.EXCERPT:
-            return True
-        chances = context.search.sections(context.current_question, document)
-        return choose_sections(document, chances, context.least_section).probability >= SURE_SECTION
+        if context.question not in context.found:
+            try:
+                context.found[context.question] = context.search.nearest(context.current_question)
+            except SupportAgentError:
+                self._find_documents()  # fails in the same way, and is recorded
+        return context.found[context.question]
 
     def topic(self, options: Sequence[Option], excluded: Collection[str] = ()) -> Choice:
         """Choose the topic that answers the question, or none.
@@ -186,13 +169,48 @@ class PlanRun(ABC):
             Stop: there are no options.
         """
         if not options:
+            self._find_documents()
             raise Stop(Reason.NOT_COVERED)
         found = self.context.found[self.context.question]
         unfound = {option.key for option in options} - {match.topic for match in found}
         matches = [match for match in found if match.topic not in excluded]
         matches += [Match(topic=topic, score=0.0) for topic in sorted(unfound)]
         question, least = self.context.current_question, self.limits.threshold_answer
-        return self._count_usage(self.chooser.topic(question, matches, options, least))
+        self._find_documents(choice := self._count_usage(self.chooser.topic(question, matches, options, least)))
+        return choice
+
+    def _find_documents(self, choice: Choice | None = None) -> None:
+        """Record once what is near the question; the fact room retrieves evidence unless it is settled."""
+        if self.context.question not in self.looked_up:
+            self.looked_up.add(self.context.question)
+            if choice is not None and self.context.room is not None and not self.context.always_retrieves:
+                self._settle(choice)
+            self.call("find_documents", {"question": self.context.question}, 1.0, ())
+
+    def _settle(self, choice: Choice) -> None:
+        """Record a choice that needs no evidence: a clear one, and if it is a document, with a sure section.
+
+        A question that no topic answers goes to a person, who knows the documents: only the web could add to them.
+        """
+        context = self.context
+        kind, _, name = choice.key.partition(":")
+        is_clearly_one = choice.key != NONE_KEY and is_clear(choice.probability, self.threshold_for(kind))
+        if is_clearly_one and kind == "document":
+            is_clearly_one = int(name) in context.sendable and self._is_section_sure(int(name))
+        if is_clearly_one or (choice.key == NONE_KEY and not context.searches_web):
+            context.settled[context.question] = choice.key
+
+    def _is_section_sure(self, number: int) -> bool:
+        """Whether the search is sure which sections to send; a whole document or a link needs no choice."""
+        context, document = self.context, self.context.version_sent(number)
+        if document.head.delivery is not Delivery.EXCERPT:
+            return True
+        try:
+            chances = context.search.sections(context.current_question, document)
+        except SupportAgentError as error:  # sending the document fails in the same way and reports it
+            log.error("sure_section_unknown", code=error.code, error=str(error))
+            return False
+        return choose_sections(document, chances, context.least_section).probability >= SURE_SECTION
 
     def threshold_for(self, kind: str) -> float:
         """The probability that an answer about this kind of topic needs: calibrated for the company, or configured."""
@@ -201,7 +219,7 @@ class PlanRun(ABC):
     def retrieve_evidence(self, document: int, sure: float) -> None:
         """Let the fact room retrieve evidence from a document before it is sent.
 
-        Skipped if the fact room has already judged this document, or if the search alone is sure of it.
+        Skipped if the fact room has already judged this document, or if its choice is sure without.
 
         Args:
             sure: The topic's probability.
@@ -212,8 +230,7 @@ class PlanRun(ABC):
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
         is_refused = finding is not None and not finding.is_answered and likely_document(context, number) == document
-        is_sure = context.sure_documents.get(number) == document
-        if not (is_known or is_refused or is_sure):
+        if not (is_known or is_refused or context.settled.get(number) == f"document:{document}"):
             self.call("find_evidence", {"question": number, "number": document}, 1.0, ())
 
     def check_field_question(self) -> None:

@@ -56,7 +56,7 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 class SendDocument(Tool):
     """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
-    If the fact room is on and the search alone is not sure, the document needs evidence. For an excerpt the search
+    If the fact room is on and the choice is not clear, the document needs evidence. For an excerpt the search
     chooses the sections, in the language that is sent; if none is sure enough, the call is rejected.
     """
 
@@ -120,12 +120,12 @@ class SendDocument(Tool):
         )
 
     def _check_evidence(self, context: Context) -> None:
-        """Reject a document without evidence, unless the search alone is sure of it.
+        """Reject a document without evidence, unless its choice is sure without.
 
         Raises:
             ToolCallRejected: code `no_evidence`.
         """
-        if context.room is None or context.sure_documents.get(context.question) == self.number:
+        if context.room is None or context.settled.get(context.question) == f"document:{self.number}":
             return
         finding = context.findings.get(context.question)
         if finding is None or not finding.is_answered or not finding.sentences_of(self.number):

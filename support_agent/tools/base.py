@@ -212,7 +212,8 @@ class Context:
     - Results: `data` by pointer ("@1", "@2", ...); by question number, `found` has the nearest topics and `unsure` what
       was too unsure to be sent.
     - Evidence: `room` retrieves it (None: off, documents are sent without it) into `findings`, by question number.
-      `sure_documents` has the one that the search alone is sure of; it needs no evidence unless `always_retrieves`.
+      `settled` has the choice, a topic or none, that needs no evidence; nothing if `always_retrieves`. With
+      `searches_web` it also finds pages.
     - Earlier answers: `sent` are this sender's recent ones, the newest first; `repeated` those that were chosen again.
     """
 
@@ -241,8 +242,9 @@ class Context:
     repeated: list[SentAnswer] = field(default_factory=list)
     room: FactRoom | None = None
     always_retrieves: bool = False
+    searches_web: bool = False
     findings: dict[int, Finding] = field(default_factory=dict)
-    sure_documents: dict[int, int] = field(default_factory=dict)
+    settled: dict[int, str] = field(default_factory=dict)
     unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)

@@ -20,7 +20,7 @@ class FindDocuments(Tool):
     """Find the documents, account values and series nearest to one of the customer's questions.
 
     With a fact room it also retrieves evidence, which takes the model seconds. It does not for questions that are
-    nearest to an account value, or of which the search alone is sure.
+    nearest to an account value, or whose choice is settled.
     """
 
     name: ClassVar[str] = "find_documents"
@@ -34,16 +34,16 @@ class FindDocuments(Tool):
             context.found[self.question] = context.search.nearest(question)
         matches = context.found[self.question]
         documents = context.sendable
-        is_due = self.question not in context.findings and self.question not in context.sure_documents
+        is_due = self.question not in context.findings and self.question not in context.settled
         if context.room is not None and documents and is_due and _is_nearest_to_a_document(matches):
             likely = likely_document(context, self.question)
             context.findings[self.question] = retrieve(context.room, question, documents, likely)
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
         finding = context.findings.get(self.question)
-        document = context.sure_documents.get(self.question)
+        settled = context.settled.get(self.question)
         description = shown if finding is None else f"{shown}; looked into: {finding_text(finding)}"
-        if document is not None:
-            description = f"{shown}; sure without evidence: document:{document}"
+        if settled is not None:
+            description = f"{shown}; settled without evidence: {settled}"
         return Pointed(pointer=f"question {self.question}", description=description)
 
 

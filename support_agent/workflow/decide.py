@@ -207,6 +207,7 @@ class Decider:
             sent=sent,
             room=room,
             always_retrieves=self.settings.facts.retrieve is Retrieve.ALWAYS,
+            searches_web=bool(self.settings.search.sources),
             translations=self.company.in_language(locale, today),
             vocabulary=self.company.vocabulary,
             least_section=self.settings.planner.threshold_section,

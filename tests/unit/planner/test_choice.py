@@ -83,8 +83,8 @@ def test_one_certain_yes_makes_no_answer_of_what_is_not_similar(similarity: floa
 
 
 def test_what_is_clear_depends_on_the_threshold_of_an_answer() -> None:
-    assert is_clear([0.85, 0.05, 0.1], least=0.6)
-    assert not is_clear([0.85, 0.05, 0.1], least=0.95)
+    assert is_clear(0.85, least=0.6)
+    assert not is_clear(0.85, least=0.95)
     assert is_hopeless([0.05, 0.04, 0.91], least=0.6)
 
 

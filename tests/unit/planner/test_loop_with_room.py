@@ -77,25 +77,23 @@ def test_a_document_is_looked_into_though_something_else_answers_already() -> No
 
 
 @pytest.mark.parametrize(
-    ("score", "chances", "is_looked_into"),
-    [(0.8, [0.9, 0.1, 0.0], False), (0.55, [0.9, 0.1, 0.0], True), (0.8, [0.3, 0.3, 0.15], True)],
-    ids=["sure", "not sure of the document", "not sure of a section"],
+    ("least", "chances", "is_looked_into"),
+    [(0.6, [0.9, 0.1, 0.0], False), (0.9, [0.9, 0.1, 0.0], True), (0.6, [0.3, 0.3, 0.15], True)],
+    ids=["clear", "not far above the threshold", "not sure of a section"],
 )
-def test_the_room_looks_where_the_search_alone_is_not_sure(
-    score: float, chances: list[float], is_looked_into: bool
-) -> None:
-    """What the search settles costs no look; the doubtful question does, and needs its evidence."""
+def test_the_room_looks_where_the_choice_is_not_clear(least: float, chances: list[float], is_looked_into: bool) -> None:
+    """What the votes settle costs no look; the doubtful question does, and needs its evidence."""
     looks = room(found(reason="irrelevant"))
-    search = FakeSearch(near("document:1", "document:7", score=score).nearest(REFUND), chances=chances)
-    made = plan(Prefers("Document 1"), one(REFUND, search, room=looks))
+    search = FakeSearch(near("document:1", "document:7").nearest(REFUND), chances=chances)
+    made = plan(Prefers("Document 1"), one(REFUND, search, room=looks), threshold_answer=least)
     assert (made.reason, len(looks.asked)) == (("no_evidence", 1) if is_looked_into else (None, 0))
 
 
-def test_a_document_that_the_search_settled_is_no_evidence_for_another() -> None:
+def test_a_document_that_was_clearly_chosen_is_no_evidence_for_another() -> None:
     """The model was for document 7, in which nobody looked yet."""
     looks = room(found(says(1, 0)))
     given = one(REFUND, near("document:1"), room=looks)
-    given.sure_documents[1] = 7
+    given.settled[1] = "document:7"
     assert refusal_of(SendDocument(number=1), given).code == "no_evidence"
 
 
@@ -104,6 +102,15 @@ def test_the_room_never_chooses() -> None:
     assert asked(room(found(says(1, 0))), "document:1", "document:7", choice="Document 7")[0].reason == "no_evidence"
     none = plan(Prefers("None", yes=False), one(REFUND, near("document:1", score=0.2), room=room(found(says(1, 0)))))
     assert (none.outcome, none.reason) == ("escalate", "not_covered")
+
+
+@pytest.mark.parametrize(("searches_web", "looked"), [(False, 0), (True, 1)])
+def test_a_question_that_no_topic_answers_is_looked_into_only_on_the_web(searches_web: bool, looked: int) -> None:
+    """A person gets it, who knows the company's documents."""
+    looks = room(found(reason="only_web"))
+    given = one(REFUND, near("document:1", score=0.2), room=looks, searches_web=searches_web)
+    made = plan(Prefers("None", yes=False), given)
+    assert (made.reason, len(looks.asked)) == ("not_covered", looked)
 
 
 def test_an_account_value_needs_no_look() -> None:
