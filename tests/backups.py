@@ -63,13 +63,9 @@ def live(office: Office, mailbox: FakeMailbox, at: At = lambda _mail_id, _place:
     store, transport = watch.watched(office.store), watch.watched(office.transport)
     stages = wire(office.settings, store, transport, decider.company, decider.templates, lambda: decider, office.clock)
     stages.keep_company()
-    engine = Engine(
-        engine_url(office.settings.store.url),
-        executor_id(secrets.token_hex(4)),
-        FAST,
-        lambda mail_id, steps: handle(MailId(mail_id), watch.steps_of(mail_id, steps), stages),
-    )
-    worker = Worker(office.settings, office.store, stages, engine, lambda: mailbox, office.clock)
+    engine = Engine(engine_url(office.settings.store.url), executor_id(secrets.token_hex(4)), FAST)
+    journeys = engine.serve("", lambda mail_id, steps: handle(MailId(mail_id), watch.steps_of(mail_id, steps), stages))
+    worker = Worker(office.settings, office.store, stages, journeys, lambda: mailbox, office.clock)
     worker.recover()
     engine.launch()
     try:

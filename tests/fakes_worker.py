@@ -14,7 +14,7 @@ import pytest
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
 from support_agent.core.cursor import Cursor
-from support_agent.engine.engine import Failure, InHand
+from support_agent.engine.journeys import Failure, InHand
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
@@ -182,7 +182,7 @@ class InlineEngine:
     def follow_queued(self) -> None:
         """Nothing is ever queued."""
 
-    def in_hand(self, most: int) -> InHand:
+    def in_hand(self) -> InHand:
         return InHand(0, 0)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
@@ -209,7 +209,7 @@ class InlineEngine:
         failed = {failure.mail_id for failure in self.failures}
         return {mail_id: mail_id not in failed for mail_id in mail_ids if mail_id in self.keys}
 
-    def forget(self, mail_ids: Sequence[str]) -> None:
+    def delete_records(self, mail_ids: Sequence[str]) -> None:
         for mail_id in mail_ids:
             del self.keys[mail_id]
 

@@ -36,6 +36,7 @@ from support_agent.cli.policies import policies_app
 from support_agent.cli.privacy import export, forget, keys_app
 from support_agent.cli.probe import probe
 from support_agent.config.settings import Settings
+from support_agent.core.parts import first_line
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError, SupportAgentError
 
@@ -89,8 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SupportAgentError as error:
         _fail(error, str(error), FAILED)
     except Exception as error:
-        first = next(iter(str(error).splitlines()), "")
-        _fail(error, f"unexpected {type(error).__name__}: {first}: `support-agent --debug ...` shows where", FAILED)
+        what = f"unexpected {type(error).__name__}: {first_line(error)}"
+        _fail(error, f"{what}: `support-agent --debug ...` shows where", FAILED)
 
 
 def _fail(error: Exception, message: str, code: int) -> None:

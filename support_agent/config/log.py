@@ -9,6 +9,9 @@ from contextlib import suppress
 import structlog
 
 from support_agent.config.settings import LogSettings
+from support_agent.core.parts import first_line
+
+log = structlog.get_logger(__name__)
 
 
 class _Log(structlog.PrintLogger):
@@ -39,3 +42,25 @@ def configure_log(settings: LogSettings) -> None:
         logger_factory=lambda *_: _Log(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+class _LibraryLog(logging.Handler):
+    """Logs a library's warnings as events of our log: one line without a traceback, which may quote a mail."""
+
+    def __init__(self, event: str, *, skips_errors: bool) -> None:
+        super().__init__(logging.WARNING)
+        self._event, self._skips_errors = event, skips_errors
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not (self._skips_errors and record.exc_info):
+            log.warning(self._event, text=first_line(record.getMessage()), where=record.funcName)
+
+
+def route_library_log(library: str, event: str, *, skips_errors: bool = False) -> None:
+    """Keep a library's log off the console; its warnings become events of ours.
+
+    Args:
+        skips_errors: Leave out what it logs of an error (`exc_info`), which is logged where it happens.
+    """
+    logger = logging.getLogger(library)
+    logger.propagate, logger.handlers = False, [_LibraryLog(event, skips_errors=skips_errors)]

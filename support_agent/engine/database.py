@@ -15,6 +15,7 @@ from typing import cast
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, TransientError
 
 BUSY_TIMEOUT_S = 30.0
@@ -96,7 +97,6 @@ def mapped_errors() -> Iterator[None]:
     except SQLAlchemyError as error:
         # Only the first line: the others may quote the row.
         cause = error.orig if isinstance(error, DBAPIError) else error
-        what = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
         raise TransientError(
-            f"the engine's database did not answer ({what}): it is tried again", code="engine_database"
+            f"the engine's database did not answer ({first_line(cause)}): it is tried again", code="engine_database"
         ) from error

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from dbos import DBOSClient
 
+from support_agent.core.parts import batches
 from support_agent.engine.database import BUSY_TIMEOUT_S, mapped_errors, parsed_url
-from support_agent.engine.records import ACTIVE, batches
+from support_agent.engine.records import ACTIVE
 from support_agent.errors import PermanentError
 
 
@@ -34,7 +35,7 @@ def delete_records(url: str, workflow_ids: Sequence[str]) -> int:
         return 0
     client = DBOSClient(system_database_url=url, retry_connection_errors=False)
     try:
-        parts = list(batches(list(workflow_ids)))
+        parts = list(batches(workflow_ids))
         found = [
             status
             for part in parts

@@ -22,7 +22,9 @@ from dbos import DBOS, Queue
 # Private names of the library, which is pinned to one minor version.
 from dbos._core import ActiveWorkflowById, QueueBucket, execute_dequeued_workflow
 from dbos._utils import GlobalParams
-from sqlalchemy import make_url
+from sqlalchemy import func, make_url, select
+
+from support_agent.engine.records import ACTIVE
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +49,7 @@ class Queues:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._dbos: DBOS | None = None
 
     def watch(self, dbos: DBOS) -> None:
         """Hear of each mail that ends; call this before the launch. DBOS itself polls none of our queues then."""
@@ -55,6 +58,7 @@ class Queues:
 
     def start(self, dbos: DBOS, names: Sequence[str]) -> None:
         """Take mails from these queues from now on; call this after the launch."""
+        self._dbos = dbos
         for name in names:
             queue = DBOS.retrieve_queue(name)
             assert queue is not None, f"queue {name} is registered before the launch"
@@ -73,6 +77,14 @@ class Queues:
     def has_taken(self, name: str) -> bool:
         """Whether this process has a mail of the queue in hand."""
         return bool(self._taken.get(name))
+
+    def count(self, name: str) -> dict[str, int]:
+        """How many mails of the queue each of the `ACTIVE` states has, in all processes; call this after the launch."""
+        assert self._dbos is not None, "start comes first"
+        table = self._dbos._sys_db.tables.workflow_status
+        query = select(table.c.status, func.count()).where(table.c.queue_name == name, table.c.status.in_(ACTIVE))
+        with self._dbos._sys_db.engine.connect() as connection:
+            return dict(connection.execute(query.group_by(table.c.status)).tuples().all())
 
     def keep_only(self, workflow_ids: Collection[str]) -> None:
         """Count only these as taken: a mail whose end nobody told must not keep a place for ever."""

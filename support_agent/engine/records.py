@@ -6,7 +6,6 @@ Invariant: no record is ever a pickle. Checked by tests/integration/engine/test_
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from dbos import Serializer, WorkflowStatus
@@ -17,8 +16,10 @@ from support_agent.errors import PermanentError, SupportAgentError
 QUEUE = "mails"
 ACTIVE = ["ENQUEUED", "PENDING"]
 """DBOS's words for a mail that is queued or running."""
+FAILED = ["ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+FINISHED = ["SUCCESS", *FAILED]
 BATCH = 500
-"""Most records in one statement."""
+"""Most records that are deleted in one statement."""
 
 
 class JsonSerializer(Serializer):
@@ -47,11 +48,6 @@ class JsonSerializer(Serializer):
         return data["value"]
 
 
-def batches(ids: list[str]) -> Iterator[list[str]]:
-    """The ids in parts that fit into a statement."""
-    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
-
-
 def id_of(brand: str, mail_id: str) -> str:
     """The workflow's id; that of a mail of the first mailbox is the mail's, as before there were brands."""
     return f"{brand}:{mail_id}" if brand else mail_id
@@ -61,6 +57,11 @@ def brand_and_mail(workflow_id: str) -> tuple[str, str]:
     """The brand and the mail of a workflow."""
     brand, _, mail_id = workflow_id.rpartition(":")
     return brand, mail_id
+
+
+def brand_logged(brand: str) -> dict[str, str]:
+    """What the log says of a brand."""
+    return {"brand": brand} if brand else {}
 
 
 def queue_of(brand: str) -> str:

@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError
 
 from support_agent.config.settings import EngineSettings
 from support_agent.core.observing import UNOBSERVED, Observer, Seen
+from support_agent.core.parts import first_line
 from support_agent.errors import (
     ConfigError,
     GateRefused,
@@ -30,7 +31,6 @@ from support_agent.errors import (
 
 log = structlog.get_logger(__name__)
 
-ERROR_TEXT_CHARACTERS = 500
 JOURNEY_CHANGED = "journey_changed"
 """Code of the error of a mail whose records another version of the program wrote."""
 ERROR_CLASSES: dict[str, type[SupportAgentError]] = {
@@ -164,11 +164,6 @@ def known_error(error: Exception, where: str) -> SupportAgentError:
             return error
         return nearest(str(error), code=error.code)
     return PermanentError(f"unexpected {type(error).__name__} in {where}: {first_line(error)}", code="unexpected")
-
-
-def first_line(text: object) -> str:
-    """The first line of an error's text, cut to `ERROR_TEXT_CHARACTERS`."""
-    return (str(text).strip().splitlines() or [""])[0][:ERROR_TEXT_CHARACTERS]
 
 
 def _note(seen: Seen, result: object) -> None:

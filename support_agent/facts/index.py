@@ -30,6 +30,7 @@ from pydantic import Field
 
 from support_agent.config.settings import ChromaSettings
 from support_agent.core.frozen import Frozen
+from support_agent.core.parts import batches
 from support_agent.errors import ConfigError, TransientError
 from support_agent.models.embedding.port import Vectors
 
@@ -178,7 +179,7 @@ class Collection:
             stored, replaced = set(self._chroma.get(include=[])["ids"]), self._replaced()
         self._mark(replaced & wanted.keys(), 0.0)
         new = sorted(wanted.keys() - stored)
-        for ids in _batches(new):
+        for ids in batches(new, WRITE_BATCH):
             self.put(ids, vectors_of(ids), [wanted[identifier] for identifier in ids])
         self._let_go(stored - wanted.keys(), replaced)
         return len(new)
@@ -190,7 +191,7 @@ class Collection:
 
     def _mark(self, ids: AbstractSet[str], at: float) -> None:
         with _errors(self._chroma.name):
-            for batch in _batches(sorted(ids)):
+            for batch in batches(sorted(ids), WRITE_BATCH):
                 self._chroma.update(ids=batch, metadatas=[{REPLACED_AT: at} for _ in batch])
 
     def _let_go(self, ids: AbstractSet[str], replaced: AbstractSet[str]) -> None:
@@ -202,7 +203,7 @@ class Collection:
             where = {"$and": [{REPLACED_AT: {"$gt": 0}}, {REPLACED_AT: {"$lt": self._clock() - self._keep_s}}]}
             ids = ids & replaced
         with _errors(self._chroma.name):
-            for batch in _batches(sorted(ids)):
+            for batch in batches(sorted(ids), WRITE_BATCH):
                 self._chroma.delete(ids=batch, where=where)
 
     def put(self, ids: Sequence[str], vectors: Vectors, metadatas: Sequence[Metadata]) -> None:
@@ -225,7 +226,7 @@ class Collection:
     def distances(self, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
         """1 - cosine of a vector of length 1 and each of these stored ones."""
         found: dict[str, float] = {}
-        for batch in _batches(ids):
+        for batch in batches(ids, WRITE_BATCH):
             with _errors(self._chroma.name):
                 near = self._chroma.query(
                     query_embeddings=vector[None], ids=batch, n_results=len(batch), include=["distances"]
@@ -359,11 +360,6 @@ def id_of(*parts: str) -> str:
 def version_of(ids: Iterable[str]) -> str:
     """The checksum of a set of ids; their order does not matter."""
     return hashlib.sha256("".join(sorted(ids)).encode()).hexdigest()
-
-
-def _batches(ids: Sequence[str]) -> Generator[list[str]]:
-    for start in range(0, len(ids), WRITE_BATCH):
-        yield list(ids[start : start + WRITE_BATCH])
 
 
 @contextmanager

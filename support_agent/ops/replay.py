@@ -21,6 +21,7 @@ from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.company.documents import Document, parse_document
 from support_agent.core.frozen import Frozen
+from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
@@ -169,7 +170,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
             rendered = rerendered(record, templates(record.templates_version))
             raw = _composed(store, record, rendered)
         except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
-            problems.append(f"it cannot be rendered again: {_first_line(error)}")
+            problems.append(f"it cannot be rendered again: {first_line(error)}")
         else:
             diff = _byte_diff(row.raw, raw)
             problems += _disagreements(row, record, rendered)
@@ -226,7 +227,7 @@ def _unfounded(store: Store, record: RenderedMailRecord) -> tuple[str, ...]:
     except ValidationError:
         return ()  # reported already: it cannot be rendered again
     except ConfigError as error:
-        return (f"a document cannot be read: {_first_line(error)}",)
+        return (f"a document cannot be read: {first_line(error)}",)
 
 
 def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[Replanned, ...]:
@@ -330,7 +331,3 @@ def _text_diff(before: str, after: str) -> str:
 def _diff(before: str, after: str, name: str, other: str) -> str:
     lines = difflib.unified_diff(before.split("\n"), after.split("\n"), name, other, lineterm="", n=CONTEXT_LINES)
     return "\n".join(lines)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

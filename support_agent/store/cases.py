@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, insert, or_, update
 from sqlmodel import col, select
 
+from support_agent.core.parts import batches
 from support_agent.errors import PermanentError
 from support_agent.store import audit, mails, outbox, plans
 from support_agent.store.audit import Act
@@ -35,7 +36,6 @@ from support_agent.store.rows import affected, columns, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 from support_agent.store.vault import about
 
-CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
 
 _IS_IT = col(CaseRow.id) == bindparam("case")
@@ -101,8 +101,8 @@ class Cases:
         """
         found: dict[CaseId, None] = {}
         with self.database.read() as connection:
-            for start in range(0, len(references), CHUNK):
-                keys = [index_key(reference) for reference in references[start : start + CHUNK]]
+            for part in batches(references):
+                keys = [index_key(reference) for reference in part]
                 owners = _cases_by_message_id(connection, keys)
                 found |= {case_id: None for key in keys for case_id in owners.get(key, ())}
             return tuple(_existing(connection, case_id) for case_id in found)

@@ -32,6 +32,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import col, select
 
+from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, Row
@@ -103,7 +104,7 @@ def mapped_errors() -> Iterator[None]:
 
 def _translated(error: DBAPIError) -> SupportAgentError:
     # Only the first line: the others may quote the row, with a customer's data.
-    what = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
+    what = first_line(error.orig)
     if OTHER_IN_SQLITE.search(what) or getattr(error.orig, "sqlstate", None) in OTHER_SCHEMA:
         return ConfigError(
             f"the database's tables do not fit this version of the program ({what}): `support-agent cases` upgrades"

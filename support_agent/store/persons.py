@@ -18,12 +18,13 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, delete, func, or_
 from sqlmodel import col, select
 
+from support_agent.core.parts import batches
 from support_agent.errors import PermanentError
 from support_agent.store import audit
 from support_agent.store.audit import Act
 from support_agent.store.database import Database
 from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record, Suppression
-from support_agent.store.retention import UNFINISHED, chunks, delete_whole
+from support_agent.store.retention import UNFINISHED, delete_whole
 from support_agent.store.rows import affected, is_of
 from support_agent.store.tables import (
     CaseChangeRow,
@@ -193,16 +194,16 @@ def _mails(
     alone = col(MailRow.case_id).is_(None)
     found = set(connection.scalars(select(MailRow.id).where(alone, _is_of(MailRow.sender_address, addresses))))
     found |= set(connection.scalars(select(OutboxRow.mail_id).where(_is_of(OutboxRow.recipient, addresses))))
-    for part in chunks(sorted(mentions)):
+    for part in batches(sorted(mentions)):
         found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.id).in_(part), alone)))
-    for part in chunks(cases):
+    for part in batches(cases):
         found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part))))
     return sorted(found)
 
 
 def _others(connection: Connection, addresses: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:
     found: set[str] = set()
-    for part in chunks(cases):
+    for part in batches(cases):
         query = select(ParticipantRow.address).where(
             col(ParticipantRow.case_id).in_(part), ~_is_of(ParticipantRow.address, addresses)
         )
@@ -212,19 +213,19 @@ def _others(connection: Connection, addresses: Sequence[str], cases: Sequence[st
 
 def _count(connection: Connection, table: Any, key: str, ids: Sequence[str]) -> int:
     column = getattr(table, key)
-    parts = (select(func.count()).where(col(column).in_(part)) for part in chunks(ids))
+    parts = (select(func.count()).where(col(column).in_(part)) for part in batches(ids))
     return sum(connection.scalars(query).one() for query in parts)
 
 
 def _unfinished(connection: Connection, cases: Sequence[str], mails: Sequence[str]) -> tuple[str, ...]:
     """What nobody may delete yet, and what ends it."""
     said = []
-    for part in chunks(mails):
+    for part in batches(mails):
         new = select(MailRow.id).where(col(MailRow.id).in_(part), col(MailRow.status) == MailStatus.NEW)
         said += [f"mail {mail_id} is still being handled: let the worker end it" for mail_id in connection.scalars(new)]
     waiting: set[OutboxId] = set()
     for column, ids in ((OutboxRow.mail_id, mails), (OutboxRow.case_id, cases)):
-        for part in chunks(ids):
+        for part in batches(ids):
             query = select(OutboxRow.id).where(col(column).in_(part), col(OutboxRow.status).in_(UNFINISHED))
             waiting |= set(map(OutboxId, connection.scalars(query)))
     todo = "let it leave, or decide with `support-agent outbox sent` or `give-up`"

@@ -6,7 +6,7 @@ so that it is never answered again. Checked by tests/contract/store/test_retenti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,6 +15,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
 from support_agent.config.settings import StoreSettings
+from support_agent.core.parts import batches
 from support_agent.store import audit
 from support_agent.store.database import Database
 from support_agent.store.records import Deleted, MailStatus, OutboxStatus
@@ -36,7 +37,6 @@ from support_agent.store.tables import (
 from support_agent.store.vault import Vault
 
 UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
-CHUNK = 500
 """Most ids in one statement."""
 
 
@@ -70,14 +70,14 @@ class Retention:
         has_bytes = func.length(MailRow.raw) > 0
         with self.database.write() as connection:
             query = select(MailRow.id).where(has_bytes, col(MailRow.received_at) < instant, _is_idle(instant))
-            for part in chunks(connection.scalars(query).all()):
+            for part in batches(connection.scalars(query).all()):
                 affected(connection, update(MailRow).where(col(MailRow.id).in_(part)).values(raw=b""))
 
     def _delete_plans(self, instant: datetime) -> None:
         with self.database.write() as connection:
             query = select(PlanRow.mail_id).join(MailRow, col(MailRow.id) == col(PlanRow.mail_id))
             old = connection.scalars(query.where(col(PlanRow.planned_at) < instant, _is_idle(instant))).all()
-            for part in chunks(old):
+            for part in batches(old):
                 for table in (ToolCallRow, PlanRow):
                     affected(connection, delete(table).where(col(table.mail_id).in_(part)))
 
@@ -89,7 +89,7 @@ class Retention:
             old = connection.scalars(
                 query.where(has_bytes, col(OutboxRow.created_at) < instant, _is_idle(instant))
             ).all()
-            for part in chunks(old):
+            for part in batches(old):
                 affected(connection, delete(RenderedMailRow).where(col(RenderedMailRow.mail_id).in_(part)))
                 affected(connection, update(OutboxRow).where(col(OutboxRow.mail_id).in_(part)).values(raw=b""))
 
@@ -97,14 +97,14 @@ class Retention:
         with self.database.write() as connection:
             query = select(LabelRow.mail_id).join(MailRow, col(MailRow.id) == col(LabelRow.mail_id)).distinct()
             old = connection.scalars(query.where(col(LabelRow.made_at) < instant, _is_idle(instant))).all()
-            for part in chunks(old):
+            for part in batches(old):
                 affected(connection, delete(LabelRow).where(col(LabelRow.mail_id).in_(part)))
 
     def delete_older_than(self, instant: datetime) -> Deleted:
         """Delete the cases whose last mail is older, and older mails without a case; no unfinished work."""
         with self.database.write() as connection:
             found = _old_cases(connection, instant)
-            for part in chunks(found):  # nobody may join a case that goes
+            for part in batches(found):  # nobody may join a case that goes
                 connection.execute(select(CaseRow.id).where(col(CaseRow.id).in_(part)).with_for_update()).all()
             still_old = set(_old_cases(connection, instant)) if found else set()
             cases = [case_id for case_id in found if case_id in still_old]
@@ -121,14 +121,14 @@ def delete_whole(connection: Connection, vault: Vault, cases: Sequence[str], mai
     """
     # Keys first: if the process dies before the commit, the rows are deleted again later, and no key was left.
     vault.destroy(mails)
-    for part in chunks(mails):
+    for part in batches(mails):
         for mail_id in part:
             insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
         _delete_outgoing(connection, col(OutboxRow.mail_id).in_(part))
         for table in (RenderedMailRow, ToolCallRow, PlanRow, LabelRow, UsedKeyRow):
             affected(connection, delete(table).where(col(table.mail_id).in_(part)))
         affected(connection, delete(MailRow).where(col(MailRow.id).in_(part)))
-    for part in chunks(cases):
+    for part in batches(cases):
         _delete_outgoing(connection, col(OutboxRow.case_id).in_(part))
         for keyed in (CaseChangeRow, ParticipantRow, UsedKeyRow):
             affected(connection, delete(keyed).where(col(keyed.case_id).in_(part)))
@@ -171,7 +171,7 @@ def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) 
     """Mails of those cases, and handled mails without a case from before the instant."""
     of_cases = [
         mail_id
-        for part in chunks(cases)
+        for part in batches(cases)
         for mail_id in connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part)))
     ]
     waiting = select(OutboxRow.id).where(
@@ -184,8 +184,3 @@ def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) 
         ~waiting.exists(),
     )
     return of_cases + list(connection.scalars(without_case))
-
-
-def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The ids in parts that fit into a statement."""
-    return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))

@@ -15,13 +15,14 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, type_coerce, update
 from sqlmodel import col, select
 
+from support_agent.core.parts import batches
 from support_agent.errors import ConfigError
 from support_agent.store import audit
 from support_agent.store.audit import Act
 from support_agent.store.columns import SealedBytes, SealedJson, SealedText
 from support_agent.store.database import Database
 from support_agent.store.records import Deleted, MailId
-from support_agent.store.retention import chunks, delete_whole
+from support_agent.store.retention import delete_whole
 from support_agent.store.rows import affected
 from support_agent.store.tables import CaseRow, MailRow, OutboxRow, PlanRow, RenderedMailRow, Row, ToolCallRow
 from support_agent.store.vault import MAGIC, about
@@ -68,9 +69,9 @@ class Sealing:
         with self.database.read() as connection:
             sealed = {mail_id for mail_id in self._mails() if _is_sealed(connection, mail_id)}
             lost = self.database.vault.without_key(sealed)
-            of_lost = [select(MailRow.case_id).where(col(MailRow.id).in_(part)) for part in chunks(sorted(lost))]
+            of_lost = [select(MailRow.case_id).where(col(MailRow.id).in_(part)) for part in batches(sorted(lost))]
             cases = sorted({str(case_id) for query in of_lost for case_id in connection.scalars(query) if case_id})
-            for part in chunks(cases):
+            for part in batches(cases):
                 lost |= set(connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part))))
         deleted = Deleted(cases=len(cases), mails=len(lost))
         if lost and not dry_run:

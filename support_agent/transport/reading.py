@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from support_agent.config.mail_servers import ImapSettings
+from support_agent.core.parts import batches
 from support_agent.mail.head import split_head
 from support_agent.mail.message import not_read
 from support_agent.transport.imap import Refused, mapped
@@ -78,8 +79,7 @@ class FolderReader:
     def _list(self, last_uid: int) -> Iterator[list[Listed]]:
         """The mails after a UID, with sizes and arrival times, in batches that may be empty."""
         for uids in self.uids_after(last_uid):
-            for start in range(0, len(uids), LIST_BATCH):
-                batch = uids[start : start + LIST_BATCH]
+            for batch in batches(uids, LIST_BATCH):
                 with mapped(self._settings):
                     answer = self._client.fetch(batch, ["RFC822.SIZE", "INTERNALDATE"])
                 yield [_listed(uid, answer.get(uid, {})) for uid in batch]

@@ -19,8 +19,6 @@ from support_agent.watch.observer import WorkerObserver
 from support_agent.watch.recorder import Sample
 
 OK, NOT_YET = "ok", "not open yet"
-MOST_IN_ENGINE = 1_000
-"""The engine gives its journeys one by one, so fewer are counted."""
 
 
 @dataclass
@@ -28,7 +26,7 @@ class WatchedWorker:
     """One mailbox's worker, as far as it is open already; `now` is the clock.
 
     `company_files` returns why changed files of the company are not used, or ""; `in_hand` counts the engine's queued
-    and running journeys, up to a limit.
+    and running journeys.
     """
 
     settings: Settings
@@ -36,9 +34,9 @@ class WatchedWorker:
     now: Callable[[], datetime]
     store: Store | None = None
     company_files: Callable[[], str] = field(default=lambda: NOT_YET)
-    in_hand: Callable[[int], tuple[int, int]] = field(default=lambda most: (0, 0))
+    in_hand: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0))
 
-    def opened(self, store: Store, company_files: Callable[[], str], in_hand: Callable[[int], tuple[int, int]]) -> None:
+    def opened(self, store: Store, company_files: Callable[[], str], in_hand: Callable[[], tuple[int, int]]) -> None:
         """The worker is open: its store, its files and its model."""
         self.company_files, self.in_hand, self.store = company_files, in_hand, store
 
@@ -70,7 +68,7 @@ class WatchedWorker:
             return
         try:
             yield from list(of_store(self.store, self.settings, self.now()))
-            for state, number in zip(("queued", "running"), self.in_hand(MOST_IN_ENGINE), strict=True):
+            for state, number in zip(("queued", "running"), self.in_hand(), strict=True):
                 yield Sample(metrics.ENGINE_MAILS, number, {"state": state})
         except SupportAgentError:  # the database went away meanwhile: the next scrape says so
             return

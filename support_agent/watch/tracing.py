@@ -7,21 +7,18 @@ tests/unit/watch/test_tracing.py, against a collector.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import structlog
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Status, StatusCode
 
+from support_agent.config.log import route_library_log
 from support_agent.core.observing import Seen
 from support_agent.watch.metrics import OUTCOMES
-
-log = structlog.get_logger(__name__)
 
 EXPORT_S = 2.0
 """Longest time for a batch of spans, further tries included; then they are lost. A stop waits as long."""
@@ -33,8 +30,7 @@ class Tracing:
     """Sends spans in the background; `close` sends the last ones."""
 
     def __init__(self, exporter: SpanExporter, version: str) -> None:
-        library = logging.getLogger("opentelemetry")
-        library.propagate, library.handlers = False, [_LibraryLog(logging.WARNING)]
+        route_library_log("opentelemetry", "tracing_warning")  # a collector that is away is no traceback
         resource = Resource({SERVICE_NAME: NAME, SERVICE_VERSION: version})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -67,10 +63,3 @@ class Tracing:
     def close(self) -> None:
         """Send what is left, and stop."""
         self._provider.shutdown()
-
-
-class _LibraryLog(logging.Handler):
-    """Logs the library's warnings as events of our log: a collector that is away is no traceback."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        log.warning("tracing_warning", text=record.getMessage().partition("\n")[0])

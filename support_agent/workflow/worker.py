@@ -26,7 +26,7 @@ from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import UNBOUNDED, Cursor
 from support_agent.core.observing import UNOBSERVED, Observer
-from support_agent.engine.engine import Failure, InHand
+from support_agent.engine.journeys import Failure, InHand
 from support_agent.engine.steps import JOURNEY_CHANGED
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.machines.screening import Verdict
@@ -102,8 +102,8 @@ class Journeys(Protocol):
     def take_over_dead(self) -> None:
         """Queue the mails of dead processes again."""
 
-    def in_hand(self, most: int) -> InHand:
-        """Count the journeys that wait, and those that run, each up to a limit."""
+    def in_hand(self) -> InHand:
+        """Count the journeys that wait, and those that run."""
 
     def failed(self) -> list[Failure]:
         """The mails whose journey failed."""
@@ -111,11 +111,11 @@ class Journeys(Protocol):
     def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
         """For each of these mails that was started: whether its journey ended without an error."""
 
-    def forget(self, mail_ids: Sequence[str]) -> None:
-        """Forget journeys that have ended, so that `start` runs them again."""
+    def delete_records(self, mail_ids: Sequence[str]) -> None:
+        """Delete the records of journeys that have ended, so that `start` runs them again."""
 
     def delete_finished(self, before: datetime) -> int:
-        """Forget the journeys that ended before an instant; returns how many."""
+        """Delete the records of journeys that ended before an instant; returns how many."""
 
 
 @dataclass(frozen=True)
@@ -292,8 +292,7 @@ class Worker:
 
     def _room(self) -> int:
         """How many more mails may be recorded: what is not decided yet is bounded, and waits in the mailbox."""
-        most = self.settings.engine.max_waiting
-        return most - sum(self.engine.in_hand(most))
+        return self.settings.engine.max_waiting - sum(self.engine.in_hand())
 
     def _note_room(self, room: int) -> None:
         if room > 0:
@@ -416,7 +415,7 @@ class Worker:
         open_mails = self.store.mails.find(status=MailStatus.NEW)
         ended = self.engine.ended([mail.id for mail in open_mails])
         again = self._requeueable(open_mails, ended)
-        self.engine.forget(again)
+        self.engine.delete_records(again)
         for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
             self._start_recorded(mail_id)
 
@@ -465,7 +464,7 @@ class Worker:
     def _start_anew(self, mail_id: MailId) -> None:
         """Start a journey from its beginning; what it has put into the outbox already stays as it is."""
         self.started_anew.add(mail_id)
-        self.engine.forget([mail_id])
+        self.engine.delete_records([mail_id])
         self._start_recorded(mail_id)
 
     def _recover_sending(self) -> None:

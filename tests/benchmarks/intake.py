@@ -134,13 +134,14 @@ def journeys(count: int) -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/engine.sqlite3"
-        engine = Engine(url, executor_id("benchmark"), EngineSettings(concurrency=4), journey)
+        engine = Engine(url, executor_id("benchmark"), EngineSettings(concurrency=4))
+        mails = engine.serve("", journey)
         engine.launch()
         try:
             began_s = time.perf_counter()
             for number in range(count):
-                engine.start(f"mail-{number}", f"case-{number}")
-            assert engine.wait_until_idle(IDLE_S)
+                mails.start(f"mail-{number}", f"case-{number}")
+            assert mails.wait_until_idle(IDLE_S)
             return count / (time.perf_counter() - began_s)
         finally:
             engine.stop(5)

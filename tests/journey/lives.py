@@ -257,18 +257,18 @@ class Undecided:
         return Scores(log_probabilities=tuple(0.0 for _ in options), usage=Usage(forward_passes=1))
 
 
-class WatchedEngine:
-    """The engine, before which the process dies, where that is meant, between the record of a mail and its start."""
+class WatchedJourneys:
+    """The engine's journeys; the process dies, where that is meant, between the record of a mail and its start."""
 
-    def __init__(self, engine: Engine, watch: Watch) -> None:
-        self._engine, self._watch = engine, watch
+    def __init__(self, journeys: Journeys, watch: Watch) -> None:
+        self._journeys, self._watch = journeys, watch
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+        return getattr(self._journeys, name)
 
     def start(self, mail_id: str, thread: str) -> None:
         self._watch.die_at(mail_id, START)
-        self._engine.start(mail_id, thread)
+        self._journeys.start(mail_id, thread)
 
 
 class RefusingStages:
@@ -333,12 +333,12 @@ def live(
             return handle(MailId(mail_id), watch.steps_of(mail_id, steps), refusing)
 
         name = executor_id(secrets.token_hex(4))
-        engine = Engine(engine_url(settings.store.url), name, settings.engine, journey)
+        engine = Engine(engine_url(settings.store.url), name, settings.engine)
         agent = Worker(
             settings=settings,
             store=store,
             stages=stages,
-            engine=cast(Journeys, WatchedEngine(engine, watch)),
+            engine=cast(Journeys, WatchedJourneys(engine.serve("", journey), watch)),
             open_mailbox=lambda: Mailbox(settings.imap),
             now=now,
         )

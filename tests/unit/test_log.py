@@ -89,9 +89,11 @@ def run(office: Office, folder: Path) -> None:
         return handle(MailId(mail_id), steps, office.stages)
 
     settings = EngineSettings(poll_interval_s=0.02, retry_base_s=0)
-    engine = Engine(f"sqlite:///{folder / 'engine.sqlite3'}", "log-test", settings, journey)
+    engine = Engine(f"sqlite:///{folder / 'engine.sqlite3'}", "log-test", settings)
     mailbox, stop = FakeMailbox(mails()), Event()
-    agent = Worker(office.settings, office.store, office.stages, engine, lambda: mailbox, office.clock)
+    agent = Worker(
+        office.settings, office.store, office.stages, engine.serve("", journey), lambda: mailbox, office.clock
+    )
     engine.launch()
     try:
         agent.run_once(stop)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError
 
 READ_BYTES = 1 << 20
@@ -23,5 +24,5 @@ def checksum(paths: Sequence[Path]) -> str:
 
 def unusable(folder: Path, error: Exception) -> ConfigError:
     """The error for a model that cannot be loaded, in one line."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    reason = first_line(error)
     return ConfigError(f"the embedding model in {folder} cannot be loaded: {reason}: run `support-agent model pull`")

@@ -39,15 +39,16 @@ def _durable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Travel]:
     def travel(journey: Journey) -> Any:
         mail_id = f"mail-{next(numbers)}"
         journeys[mail_id] = journey
-        engine.start(mail_id, mail_id)
-        assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-        errors: dict[str, SupportAgentError] = {failure.mail_id: failure.error for failure in engine.failed()}
+        mails.start(mail_id, mail_id)
+        assert mails.wait_until_idle(IDLE_TIMEOUT_S)
+        errors: dict[str, SupportAgentError] = {failure.mail_id: failure.error for failure in mails.failed()}
         if mail_id in errors:
             raise errors[mail_id]
         return results[mail_id]
 
     path = tmp_path_factory.mktemp("engine") / "engine.sqlite3"
-    engine = Engine(f"sqlite:///{path}", "contract", SETTINGS, handle)
+    engine = Engine(f"sqlite:///{path}", "contract", SETTINGS)
+    mails = engine.serve("", handle)
     engine.launch()
     yield travel
     engine.stop(timeout_s=0)

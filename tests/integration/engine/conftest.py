@@ -11,9 +11,10 @@ import pytest
 
 from support_agent.config.settings import EngineSettings
 from support_agent.engine.engine import Engine, Handle, executor_id
+from support_agent.engine.journeys import Journeys
 from tests.integration.engine.journeys import FAST
 
-Launch = Callable[..., Engine]
+Launch = Callable[..., Journeys]
 IDLE_TIMEOUT_S = 20.0
 THREAD_TIMEOUT_S = 10.0
 
@@ -46,19 +47,16 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def launch() -> Iterator[Launch]:
-    """`launch(url, handle, **settings)`: a running engine, under a new executor id each time."""
+    """`launch(url, handle, **settings)`: the journeys of a running engine, under a new executor id each time."""
     engines: list[Engine] = []
 
-    def run(url: str, handle: Handle, **settings: object) -> Engine:
-        engine = Engine(
-            url,
-            executor_id(secrets.token_hex(4)),
-            EngineSettings.model_validate(FAST.model_dump() | settings),
-            handle,
-        )
+    def run(url: str, handle: Handle, **settings: object) -> Journeys:
+        made = EngineSettings.model_validate(FAST.model_dump() | settings)
+        engine = Engine(url, executor_id(secrets.token_hex(4)), made)
+        journeys = engine.serve("", handle)
         engine.launch()
         engines.append(engine)
-        return engine
+        return journeys
 
     yield run
     for engine in engines:

@@ -72,15 +72,11 @@ def travel(mail_id: str, steps: Steps, trace: Trace, kill: Kill | None = None) -
 
 def run_process(url: str, trace: Trace, mails: Sequence[Mail], kill: Kill | None = None, concurrency: int = 1) -> None:
     """The life of one process: start the mails, work until idle, stop; exits with 1 if a mail failed."""
-    engine = Engine(
-        url,
-        executor_id(secrets.token_hex(4)),
-        FAST.model_copy(update={"concurrency": concurrency}),
-        lambda mail_id, steps: travel(mail_id, steps, trace, kill),
-    )
+    engine = Engine(url, executor_id(secrets.token_hex(4)), FAST.model_copy(update={"concurrency": concurrency}))
+    journeys = engine.serve("", lambda mail_id, steps: travel(mail_id, steps, trace, kill))
     engine.launch()
     for mail in mails:
-        engine.start(mail.mail_id, mail.thread)
-    idle, failed = engine.wait_until_idle(IDLE_TIMEOUT_S), engine.failed()
+        journeys.start(mail.mail_id, mail.thread)
+    idle, failed = journeys.wait_until_idle(IDLE_TIMEOUT_S), journeys.failed()
     engine.stop(timeout_s=1)
     sys.exit(0 if idle and not failed else 1)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from support_agent.engine.engine import BrandJourneys, Engine, executor_id
+from support_agent.engine.engine import Engine, executor_id
+from support_agent.engine.journeys import Journeys
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Gate, join_journeys
@@ -24,10 +25,10 @@ class Brands:
         self.gate = Gate()
         self.ended: list[tuple[str, str]] = []
         self.engine = Engine(url, executor_id(secrets.token_hex(4)), FAST)
-        self.of: dict[str, BrandJourneys] = {name: self._serve(name) for name in names}
+        self.of: dict[str, Journeys] = {name: self._serve(name) for name in names}
         self.engine.launch()
 
-    def _serve(self, name: str) -> BrandJourneys:
+    def _serve(self, name: str) -> Journeys:
         def handle(mail_id: str, steps: Steps) -> str:
             if mail_id == "waits":
                 steps.step("wait", self.gate.work)
@@ -76,12 +77,12 @@ def test_a_failure_is_its_brands_alone(brands: Brands) -> None:
     assert brands.of[""].failed() == []
 
 
-def test_a_forgotten_mail_runs_again_for_its_brand(brands: Brands) -> None:
-    """Forgetting and deleting touch no other brand's records, but the first mailbox deletes the old ones of all."""
+def test_a_mail_whose_record_is_deleted_runs_again_for_its_brand(brands: Brands) -> None:
+    """It touches no other brand's records, but the first mailbox deletes the old ones of all."""
     for journeys in brands.of.values():
         journeys.start("m1", "thread")
         assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
-    brands.of["shop"].forget(["m1"])
+    brands.of["shop"].delete_records(["m1"])
     assert (brands.of[""].ended(["m1"]), brands.of["shop"].ended(["m1"])) == ({"m1": True}, {})
     assert brands.of["shop"].delete_finished(LATER) == 0
     assert brands.of[""].delete_finished(LATER) == 1

@@ -14,17 +14,17 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from support_agent.engine.database import mapped_errors
-from support_agent.engine.engine import Engine
+from support_agent.engine.journeys import Journeys
 from support_agent.errors import TransientError
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Launch
 
-USES: dict[str, Callable[[Engine], object]] = {
-    "start": lambda engine: engine.start("other", "case"),
-    "failed": lambda engine: engine.failed(),
-    "ended": lambda engine: engine.ended(["mail"]),
-    "forget": lambda engine: engine.forget(["mail"]),
-    "delete_finished": lambda engine: engine.delete_finished(datetime.now(UTC)),
-    "wait_until_idle": lambda engine: engine.wait_until_idle(IDLE_TIMEOUT_S),
+USES: dict[str, Callable[[Journeys], object]] = {
+    "start": lambda journeys: journeys.start("other", "case"),
+    "failed": lambda journeys: journeys.failed(),
+    "ended": lambda journeys: journeys.ended(["mail"]),
+    "delete_records": lambda journeys: journeys.delete_records(["mail"]),
+    "delete_finished": lambda journeys: journeys.delete_finished(datetime.now(UTC)),
+    "wait_until_idle": lambda journeys: journeys.wait_until_idle(IDLE_TIMEOUT_S),
 }
 
 
@@ -44,17 +44,17 @@ def full_disk() -> Iterator[None]:
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_whatever_the_engine_is_asked_for_on_a_full_disk_may_be_asked_again(
-    use: Callable[[Engine], object], sqlite_url: str, launch: Launch
+    use: Callable[[Journeys], object], sqlite_url: str, launch: Launch
 ) -> None:
     """Failure: the library's own error went through the agent's loop, which survives what may pass, and ended it."""
-    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
-    engine.start("mail", "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    journeys.start("mail", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     with full_disk(), pytest.raises(TransientError, match="database or disk is full") as refused:
-        use(engine)
+        use(journeys)
     assert refused.value.code == "engine_database"
-    use(engine)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    use(journeys)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ def test_the_records_of_a_mail_are_gone_and_others_stay(database_url: str, launc
     def handle(mail_id: str, steps: Steps) -> str:
         return steps.step("say", lambda: NEEDLE if mail_id == "theirs" else "others-words")
 
-    engine = launch(database_url, handle)
+    journeys = launch(database_url, handle)
     for mail_id in ("theirs", "others"):
-        engine.start(mail_id, thread=mail_id)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.start(mail_id, thread=mail_id)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert any(NEEDLE in str(value) for _, value in list(cells(database_url)))
     assert delete_records(database_url, ["theirs", "shop:unknown"]) == 1
     assert not any(NEEDLE in str(value) or value == "theirs" for _, value in list(cells(database_url)))
@@ -40,13 +40,13 @@ def test_the_record_of_a_mail_in_hand_is_kept(database_url: str, launch: Launch)
     def handle(mail_id: str, steps: Steps) -> str:
         return steps.step("wait", gate.work)
 
-    engine = launch(database_url, handle)
-    engine.start("a", thread="a")
+    journeys = launch(database_url, handle)
+    journeys.start("a", thread="a")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
     with pytest.raises(PermanentError, match="still being handled"):
         delete_records(database_url, ["a"])
     gate.opened.set()
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 def test_an_engine_that_never_ran_has_no_records(tmp_path: Path) -> None:

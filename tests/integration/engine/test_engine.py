@@ -54,14 +54,14 @@ def test_mails_of_one_case_go_one_by_one_and_cases_side_by_side(database_url: st
         steps.step("end", lambda: ended.append(mail_id))
         return "answered"
 
-    engine = launch(database_url, handle, concurrency=2)
+    journeys = launch(database_url, handle, concurrency=2)
     for mail_id in ("a1", "a2", "b1", "b2"):
-        engine.start(mail_id, thread=mail_id[0])
+        journeys.start(mail_id, thread=mail_id[0])
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    assert not engine.wait_until_idle(timeout_s=0.3)
+    assert not journeys.wait_until_idle(timeout_s=0.3)
     assert ended == ["b1", "b2"]
     gate.opened.set()
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert ended == ["b1", "b2", "a1", "a2"]
 
 
@@ -76,16 +76,16 @@ def test_mails_of_one_case_keep_the_order_of_their_start(database_url: str, laun
         return "answered"
 
     mails = [f"mail-{number:02}" for number in range(20, 0, -1)]
-    engine = launch(database_url, handle)
+    journeys = launch(database_url, handle)
     for mail_id in mails[:10]:
-        engine.start(mail_id, "case")
+        journeys.start(mail_id, "case")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    engine.stop(timeout_s=0)
+    journeys.engine.stop(timeout_s=0)
     gate.opened.set()
-    engine = launch(database_url, handle)
+    journeys = launch(database_url, handle)
     for mail_id in mails[10:]:
-        engine.start(mail_id, "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.start(mail_id, "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert ended == mails
 
 
@@ -98,12 +98,12 @@ def test_a_mail_started_twice_runs_once(database_url: str, launch: Launch) -> No
         return "answered"
 
     for _ in range(2):
-        engine = launch(database_url, handle)
+        journeys = launch(database_url, handle)
         for _ in range(2):
-            engine.start("mail", "case")
-            engine.start("mail", "case")
-            assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-        engine.stop(timeout_s=0)
+            journeys.start("mail", "case")
+            journeys.start("mail", "case")
+            assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.engine.stop(timeout_s=0)
     assert runs == ["mail"]
 
 
@@ -116,11 +116,11 @@ def test_only_json_is_ever_written(database_url: str, launch: Launch) -> None:
             steps.step("send", lambda: [][1])
         return "answered"
 
-    engine = launch(database_url, handle)
-    engine.start("good", "case")
-    engine.start("bad", "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    engine.stop(timeout_s=0)
+    journeys = launch(database_url, handle)
+    journeys.start("good", "case")
+    journeys.start("bad", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys.engine.stop(timeout_s=0)
     values = list(cells(database_url))
     assert {value for column, value in values if column.endswith(".serialization")} == {"support_agent_json"}
     assert [column for column, value in values if is_pickle(value)] == []
@@ -148,11 +148,11 @@ def test_a_failed_mail_is_seen_with_its_error_also_by_the_next_process(database_
 
         return steps.step("send", work)
 
-    engine = launch(database_url, handle)
+    journeys = launch(database_url, handle)
     for mail_id in ("refused", "broken", "good"):
-        engine.start(mail_id, "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    engine.stop(timeout_s=0)
+        journeys.start(mail_id, "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys.engine.stop(timeout_s=0)
     failed = launch(database_url, handle).failed()
     assert [(mail_id, type(error), error.code, str(error)) for mail_id, error in failed] == [
         ("refused", GateRefused, "gate_byte", "a byte without a source"),
@@ -180,15 +180,15 @@ def test_a_journey_that_changed_under_a_mail_fails_it_instead_of_mixing_two_vers
             steps.step("read", lambda: "text")
         return str(steps.step("parse", lambda: 7, int))
 
-    engine = launch(sqlite_url, old, concurrency=2)
-    engine.start("renamed", "a")
-    engine.start("reshaped", "b")
+    journeys = launch(sqlite_url, old, concurrency=2)
+    journeys.start("renamed", "a")
+    journeys.start("reshaped", "b")
     while len(_names(sqlite_url)) < 2:
         gate.reached.wait(0.01)
-    engine.stop(timeout_s=0)
-    engine = launch(sqlite_url, new)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    assert {(mail_id, error.code) for mail_id, error in engine.failed()} == {
+    journeys.engine.stop(timeout_s=0)
+    journeys = launch(sqlite_url, new)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    assert {(mail_id, error.code) for mail_id, error in journeys.failed()} == {
         ("renamed", "journey_changed"),
         ("reshaped", "journey_changed"),
     }
@@ -208,19 +208,19 @@ def test_records_of_mails_that_ended_are_deleted_by_age(database_url: str, launc
             return steps.step("wait", gate.work)
         return steps.step("end", lambda: mail_id[:6] if mail_id == "answered" else str(1 / 0))
 
-    engine = launch(database_url, handle, concurrency=3)
-    engine.start("answered", "a")
-    engine.start("failed", "a")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    engine.start("in hand", "b")
+    journeys = launch(database_url, handle, concurrency=3)
+    journeys.start("answered", "a")
+    journeys.start("failed", "a")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys.start("in hand", "b")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
     now = datetime.now(UTC)
-    assert engine.delete_finished(now - timedelta(days=1)) == 0
-    assert engine.delete_finished(now + timedelta(minutes=1)) == 2
-    assert engine.failed() == []
+    assert journeys.delete_finished(now - timedelta(days=1)) == 0
+    assert journeys.delete_finished(now + timedelta(minutes=1)) == 2
+    assert journeys.failed() == []
     assert {value for column, value in cells(database_url) if column.endswith("workflow_uuid")} == {"in hand"}
     gate.opened.set()
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 QUIET = """
@@ -233,11 +233,12 @@ structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
 calls = []
 network = {"socket.connect", "socket.bind", "socket.getaddrinfo"}
 sys.addaudithook(lambda event, args: calls.append(event) if event in network else None)
-engine = Engine(sys.argv[1], "one", EngineSettings(poll_interval_s=0.02), lambda mail, steps: str(1 / 0))
+engine = Engine(sys.argv[1], "one", EngineSettings(poll_interval_s=0.02))
+journeys = engine.serve("", lambda mail, steps: str(1 / 0))
 engine.launch()
-engine.start("mail", "case")
-assert engine.wait_until_idle(20)
-assert engine.failed()
+journeys.start("mail", "case")
+assert journeys.wait_until_idle(20)
+assert journeys.failed()
 engine.stop(1)
 sys.exit(repr(calls) if calls else 0)
 """
@@ -257,9 +258,9 @@ def test_the_library_prints_nothing_and_calls_nobody(sqlite_url: str) -> None:
 
 def test_start_needs_a_running_engine_and_real_ids(sqlite_url: str, launch: Launch) -> None:
     """An empty case would put strangers' mails into one line."""
-    engine = Engine(sqlite_url, executor_id("x"), FAST, lambda _mail_id, _steps: "answered")
+    journeys = Engine(sqlite_url, executor_id("x"), FAST).serve("", lambda _mail_id, _steps: "answered")
     with pytest.raises(RuntimeError, match="launch"):
-        engine.start("mail", "case")
+        journeys.start("mail", "case")
     running = launch(sqlite_url, lambda _mail_id, _steps: "answered")
     for mail_id, thread in (("", "thread"), ("mail", " ")):
         with pytest.raises(ValueError, match="needs an id and a thread"):
@@ -278,17 +279,17 @@ def test_a_mail_that_ended_and_is_forgotten_is_begun_anew(database_url: str, lau
             steps.step("wait", gate.work)
         return "held"
 
-    engine = launch(database_url, handle, concurrency=2)
+    journeys = launch(database_url, handle, concurrency=2)
     for mail_id in ("bad", "held", "slow"):
-        engine.start(mail_id, thread=mail_id)
+        journeys.start(mail_id, thread=mail_id)
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    while len(runs) < 3 or not engine.ended(["held"]).get("held"):
-        engine.wait_until_idle(timeout_s=0.05)
-    assert engine.ended(["bad", "held", "slow", "unknown"]) == {"bad": False, "held": True, "slow": False}
+    while len(runs) < 3 or not journeys.ended(["held"]).get("held"):
+        journeys.wait_until_idle(timeout_s=0.05)
+    assert journeys.ended(["bad", "held", "slow", "unknown"]) == {"bad": False, "held": True, "slow": False}
     gate.opened.set()
-    engine.forget(["held"])
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys.delete_records(["held"])
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     for mail_id in ("held", "slow"):
-        engine.start(mail_id, thread=mail_id)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.start(mail_id, thread=mail_id)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert runs == {"bad": 1, "held": 2, "slow": 1}

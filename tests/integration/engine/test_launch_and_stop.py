@@ -27,13 +27,13 @@ def test_stop_lets_the_mail_in_hand_finish_and_takes_no_other(sqlite_url: str, l
         steps.step("end", lambda: ended.append(mail_id))
         return "answered"
 
-    engine = launch(sqlite_url, handle)
-    engine.start("first", "case")
-    engine.start("second", "case")
+    journeys = launch(sqlite_url, handle)
+    journeys.start("first", "case")
+    journeys.start("second", "case")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
     opener = threading.Timer(0.2, gate.opened.set)
     opener.start()
-    engine.stop(timeout_s=IDLE_TIMEOUT_S)
+    journeys.engine.stop(timeout_s=IDLE_TIMEOUT_S)
     opener.join()
     assert ended == ["first"]
     assert launch(sqlite_url, handle).wait_until_idle(IDLE_TIMEOUT_S)
@@ -54,20 +54,20 @@ def test_a_mail_that_does_not_finish_in_time_goes_on_where_it_was_at_the_next_la
         steps.step("last", lambda: done.append("last"))
         return "answered"
 
-    engine = launch(sqlite_url, handle)
-    engine.start("mail", "case")
+    journeys = launch(sqlite_url, handle)
+    journeys.start("mail", "case")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
     opener = threading.Timer(late_s, gate.opened.set)
     opener.start()
     with structlog.testing.capture_logs() as events:
-        engine.stop(timeout_s=0)
+        journeys.engine.stop(timeout_s=0)
         opener.join()
         join_journeys()
     assert done == ["first"]
     assert "mail_failed" not in {event["event"] for event in events}
-    engine = launch(sqlite_url, handle)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    assert engine.failed() == []
+    journeys = launch(sqlite_url, handle)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.failed() == []
     assert done == ["first", "last"]
 
 
@@ -85,14 +85,14 @@ def test_stop_does_not_wait_for_the_next_try_of_a_step(sqlite_url: str, launch: 
 
         return steps.step("send", work)
 
-    engine = launch(sqlite_url, handle, retry_base_s=3600, retry_max_s=3600)
-    engine.start("mail", "case")
+    journeys = launch(sqlite_url, handle, retry_base_s=3600, retry_max_s=3600)
+    journeys.start("mail", "case")
     assert tried.wait(IDLE_TIMEOUT_S)
-    engine.stop(timeout_s=3000)
+    journeys.engine.stop(timeout_s=3000)
     up.append(True)
-    engine = launch(sqlite_url, handle)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    assert engine.failed() == []
+    journeys = launch(sqlite_url, handle)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.failed() == []
 
 
 def test_a_mail_that_is_interrupted_too_often_is_given_up(sqlite_url: str, launch: Launch) -> None:
@@ -107,14 +107,14 @@ def test_a_mail_that_is_interrupted_too_often_is_given_up(sqlite_url: str, launc
 
     for _ in range(2):
         gate.reached.clear()
-        engine = launch(sqlite_url, handle, max_interruptions=1)
-        engine.start("mail", "case")
+        journeys = launch(sqlite_url, handle, max_interruptions=1)
+        journeys.start("mail", "case")
         assert gate.reached.wait(IDLE_TIMEOUT_S)
-        engine.stop(timeout_s=0)
-    engine = launch(sqlite_url, handle, max_interruptions=1)
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.engine.stop(timeout_s=0)
+    journeys = launch(sqlite_url, handle, max_interruptions=1)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert entered == ["mail", "mail"]
-    assert [(mail_id, error.code) for mail_id, error in engine.failed()] == [("mail", "interrupted")]
+    assert [(mail_id, error.code) for mail_id, error in journeys.failed()] == [("mail", "interrupted")]
     gate.opened.set()
 
 
@@ -122,7 +122,7 @@ def test_a_mail_that_no_thread_has_in_hand_any_more_is_taken_up_without_a_restar
     tmp_path: Path, sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk was full when its end was to be recorded: a record in hand of this process, and nobody at work."""
-    monkeypatch.setattr("support_agent.engine.engine.LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("support_agent.engine.takeover.LOST_AFTER_S", 0.1)
     done: list[str] = []
     ends: list[str] = []
 
@@ -131,38 +131,38 @@ def test_a_mail_that_no_thread_has_in_hand_any_more_is_taken_up_without_a_restar
         ends.append("end")
         return "answered"
 
-    engine = launch(sqlite_url, handle)
-    engine.start("mail", "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys = launch(sqlite_url, handle)
+    journeys.start("mail", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     with closing(sqlite3.connect(tmp_path / "engine.sqlite3", timeout=IDLE_TIMEOUT_S)) as connection, connection:
         connection.execute("UPDATE workflow_status SET status = 'PENDING', output = NULL, completed_at = NULL")
-    engine.start("next", "case")
+    journeys.start("next", "case")
     with structlog.testing.capture_logs() as events:
-        assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert [event["mail_id"] for event in events if event["event"] == "mail_lost_from_hand"] == ["mail"]
-    assert (done, len(ends), engine.failed()) == (["send", "send"], 3, [])
+    assert (done, len(ends), journeys.failed()) == (["send", "send"], 3, [])
 
 
 def test_a_mail_in_hand_is_not_taken_for_lost(sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long its step takes."""
-    monkeypatch.setattr("support_agent.engine.engine.LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("support_agent.engine.takeover.LOST_AFTER_S", 0.1)
     gate = Gate()
-    engine = launch(sqlite_url, lambda _mail_id, steps: steps.step("wait", gate.work))
-    engine.start("mail", "case")
+    journeys = launch(sqlite_url, lambda _mail_id, steps: steps.step("wait", gate.work))
+    journeys.start("mail", "case")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
     with structlog.testing.capture_logs() as events:
-        assert not engine.wait_until_idle(0.5)
+        assert not journeys.wait_until_idle(0.5)
     assert [event for event in events if event["event"] == "mail_lost_from_hand"] == []
     gate.opened.set()
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 def test_changed_settings_count_from_the_launch_on(sqlite_url: str, launch: Launch) -> None:
     """The queue's settings are in the database: the next process must not wait as the last one did."""
     launch(sqlite_url, lambda _mail_id, _steps: "answered", poll_interval_s=60).stop(timeout_s=0)
-    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
-    engine.start("mail", "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    journeys = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    journeys.start("mail", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 def test_a_second_engine_in_the_process_is_refused(sqlite_url: str, launch: Launch) -> None:
@@ -187,12 +187,12 @@ def test_a_database_that_cannot_be_used_is_a_configuration_error_without_the_pas
 
 def test_a_stopped_engine_does_not_start_again(sqlite_url: str, launch: Launch) -> None:
     """It would take what it had in hand for the work of a living process of its name."""
-    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
-    engine.stop(timeout_s=0)
-    assert engine.wait_until_idle(timeout_s=0) is False
+    journeys = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    journeys.engine.stop(timeout_s=0)
+    assert journeys.wait_until_idle(timeout_s=0) is False
     with pytest.raises(RuntimeError, match="does not start again"):
-        engine.launch()
+        journeys.engine.launch()
 
 
 def test_stopping_what_does_not_run_does_nothing(sqlite_url: str) -> None:
-    Engine(sqlite_url, executor_id("x"), EngineSettings(), lambda _mail_id, _steps: "answered").stop(timeout_s=0)
+    Engine(sqlite_url, executor_id("x"), EngineSettings()).stop(timeout_s=0)

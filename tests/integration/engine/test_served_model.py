@@ -6,7 +6,7 @@ import threading
 
 from pydantic import SecretStr
 
-from support_agent.engine.engine import InHand
+from support_agent.engine.journeys import InHand
 from support_agent.engine.steps import Steps
 from support_agent.models.language_model import Prompt
 from support_agent.models.openai import OpenAIModel
@@ -29,24 +29,23 @@ def test_questions_of_several_journeys_are_at_the_server_at_once(
     def handle(mail_id: str, steps: Steps) -> str:
         return steps.step("plan", lambda: OPTIONS[model.score(PROMPT, OPTIONS).picked or 0])
 
-    engine = launch(sqlite_url, handle, concurrency=AT_ONCE)
+    journeys = launch(sqlite_url, handle, concurrency=AT_ONCE)
     for number in range(2 * AT_ONCE):
-        engine.start(f"m{number}", f"thread {number}")
-    assert engine.wait_until_idle(MEET_S)
-    assert engine.failed() == []
+        journeys.start(f"m{number}", f"thread {number}")
+    assert journeys.wait_until_idle(MEET_S)
+    assert journeys.failed() == []
     assert (len(fake_openai.requests), fake_openai.most_at_once) == (2 * AT_ONCE, AT_ONCE)
     model.close()
 
 
-def test_journeys_in_hand_are_counted_up_to_a_limit(launch: Launch, sqlite_url: str) -> None:
+def test_journeys_in_hand_are_counted(launch: Launch, sqlite_url: str) -> None:
     """What waits and what runs, but not what has ended: what ended for now takes no place."""
     gate = Gate()
-    engine = launch(sqlite_url, lambda mail_id, steps: steps.step("wait", gate.work), concurrency=1)
+    journeys = launch(sqlite_url, lambda mail_id, steps: steps.step("wait", gate.work), concurrency=1)
     for number in range(4):
-        engine.start(f"m{number}", f"thread {number}")
+        journeys.start(f"m{number}", f"thread {number}")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    assert engine.in_hand(100) == InHand(queued=3, running=1)
-    assert engine.in_hand(2) == InHand(queued=2, running=1)
+    assert journeys.in_hand() == InHand(queued=3, running=1)
     gate.opened.set()
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    assert engine.in_hand(100) == InHand(0, 0)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.in_hand() == InHand(0, 0)

@@ -13,10 +13,10 @@ SELDOM_S = 60
 
 
 def test_a_started_mail_and_the_next_of_its_thread_are_taken_at_once(database_url: str, launch: Launch) -> None:
-    engine = launch(database_url, lambda _mail_id, _steps: "answered", poll_interval_s=SELDOM_S)
+    journeys = launch(database_url, lambda _mail_id, _steps: "answered", poll_interval_s=SELDOM_S)
     for number in range(5):
-        engine.start(f"mail-{number}", "case")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.start(f"mail-{number}", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 def test_a_process_has_no_more_mails_in_hand_than_it_may(database_url: str, launch: Launch) -> None:
@@ -33,10 +33,10 @@ def test_a_process_has_no_more_mails_in_hand_than_it_may(database_url: str, laun
             del running[mail_id]
         return "answered"
 
-    engine = launch(database_url, handle, concurrency=2, poll_interval_s=SELDOM_S)
+    journeys = launch(database_url, handle, concurrency=2, poll_interval_s=SELDOM_S)
     for number in range(30):
-        engine.start(f"mail-{number}", f"case-{number}")
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        journeys.start(f"mail-{number}", f"case-{number}")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert most == 2
 
 
@@ -49,15 +49,15 @@ def test_keeping_still_lets_the_running_journey_end_and_holds_the_next(sqlite_ur
         ended.append(mail_id)
         return "answered"
 
-    engine = launch(sqlite_url, handle)
-    engine.start("first", "a")
+    journeys = launch(sqlite_url, handle)
+    journeys.start("first", "a")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    engine.start("second", "b")
-    with engine.still(0) as is_still:
+    journeys.start("second", "b")
+    with journeys.still(0) as is_still:
         assert not is_still
     gate.opened.set()
-    with engine.still(IDLE_TIMEOUT_S) as is_still:
+    with journeys.still(IDLE_TIMEOUT_S) as is_still:
         assert is_still
         assert ended == ["first"]
-    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert ended == ["first", "second"]

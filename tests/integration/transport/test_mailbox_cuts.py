@@ -42,7 +42,7 @@ class Silent:
     def start(self, mail_id: str, thread: str) -> None:
         """Begin nothing."""
 
-    def in_hand(self, _most: int) -> tuple[int, int]:
+    def in_hand(self) -> tuple[int, int]:
         """Nothing."""
         return 0, 0
 

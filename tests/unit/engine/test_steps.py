@@ -8,7 +8,8 @@ import pytest
 
 from support_agent import errors
 from support_agent.config.settings import EngineSettings
-from support_agent.engine.steps import ERROR_CLASSES, ERROR_TEXT_CHARACTERS, Steps, known_error
+from support_agent.core.parts import MOST_CHARACTERS
+from support_agent.engine.steps import ERROR_CLASSES, Steps, known_error
 from support_agent.errors import TransientError
 
 
@@ -34,4 +35,4 @@ def test_every_class_of_errors_can_be_recorded() -> None:
 def test_an_unexpected_error_is_one_line_of_bounded_length() -> None:
     error = known_error(ValueError(f"{'x' * 10_000}\nsecond line"), "step 'plan'")
     assert "\n" not in str(error)
-    assert len(str(error)) < ERROR_TEXT_CHARACTERS + 100
+    assert len(str(error)) < MOST_CHARACTERS + 100

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.cases.pause import end_pause, write_pause
-from support_agent.engine.engine import InHand
+from support_agent.engine.journeys import InHand
 from support_agent.errors import TransientError
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, mail_id_of
@@ -41,8 +41,8 @@ class SlowEngine(InlineEngine):
             self.journey(self.queued.pop(0))
         return not self.queued
 
-    def in_hand(self, most: int) -> InHand:
-        return InHand(min(most, len(self.queued)), 0)
+    def in_hand(self) -> InHand:
+        return InHand(len(self.queued), 0)
 
 
 def shift_of(office: Office, max_waiting: int, mailbox: FakeMailbox, **imap: object) -> Shift:

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.company.accounts import Accounts
-from support_agent.engine.engine import Failure
+from support_agent.engine.journeys import Failure
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.transport.outbox import Delivery
