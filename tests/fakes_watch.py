@@ -61,7 +61,7 @@ class Watched:
         self.recorder = Recorder([""], lambda _brand: self.worker.samples())
         self.observer = WorkerObserver("", self.clock, self.recorder, self.tracing)
         self.worker = WatchedWorker(self.office.settings, self.observer, self.office.clock)
-        self.worker.opened(self.office.store, lambda: "", lambda _most: (2, 1))
+        self.worker.opened(self.office.store, lambda: "", lambda: (2, 1))
 
     @property
     def stages(self) -> Stages:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass
 class FakeMailbox:
-    """`support_agent.workflow.worker.Inbox` in memory, read by the rules of the real mailbox.
+    """`support_agent.workflow.intake.Inbox` in memory, read by the rules of the real mailbox.
 
     `on_open` and its like are called when they happen.
     """
@@ -155,7 +155,7 @@ class FakeClient:
 
 
 class InlineEngine:
-    """`support_agent.workflow.worker.Journeys`: handles a mail where it is started, once.
+    """`support_agent.workflow.starts.Journeys`: handles a mail where it is started, once.
 
     `dies_at_start` ends the process instead.
     """

@@ -196,8 +196,8 @@ def _mails(
     found |= set(connection.scalars(select(OutboxRow.mail_id).where(_is_of(OutboxRow.recipient, addresses))))
     for part in batches(sorted(mentions)):
         found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.id).in_(part), alone)))
-    for part in batches(cases):
-        found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part))))
+    for of_cases in batches(cases):
+        found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(of_cases))))
     return sorted(found)
 
 

@@ -23,7 +23,7 @@ from support_agent.config.settings import EngineSettings
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps
 from support_agent.transport.mailbox import Fetched
-from support_agent.workflow.worker import ALONE
+from support_agent.workflow.intake import ALONE
 from tests.benchmarks.journeys import IDLE_S, answered, worker_in
 from tests.fakes_worker import FakeMailbox
 
@@ -119,7 +119,7 @@ def intake(count: int) -> float:
         fetched: list[Fetched] = list(FakeMailbox(mails).fetch_after(FakeMailbox(mails).resume(None)))
         began_s = time.perf_counter()
         for one in fetched:
-            worker._record(one, ALONE, FakeMailbox([]))
+            worker.intake.record(one, ALONE, FakeMailbox([]))
         return count / (time.perf_counter() - began_s)
 
 

@@ -50,7 +50,8 @@ from support_agent.transport.outbox import SmtpTransport
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.digest import WeeklyDigest
 from support_agent.workflow.stages import Outcome, Stages
-from support_agent.workflow.worker import Journeys, Worker
+from support_agent.workflow.starts import Journeys
+from support_agent.workflow.worker import Worker
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from support_agent.core.parts import MOST_PARAMETERS
 from support_agent.errors import PermanentError
-from support_agent.store.cases import CHUNK
 from support_agent.store.records import CaseId, CaseState, DeskCases, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import (
@@ -125,7 +125,7 @@ def test_a_copied_message_id_does_not_take_a_thread_over(store: Store) -> None:
 def test_any_number_of_references_is_searched(store: Store) -> None:
     """Rule: a long References field is no error, and its far end still counts."""
     store.cases.open(case(), record(store, 1))
-    references = [f"<{number}@unknown.example>" for number in range(2 * CHUNK)] + ["<1@example.net>"]
+    references = [f"<{number}@unknown.example>" for number in range(2 * MOST_PARAMETERS)] + ["<1@example.net>"]
     assert ids(store, references) == [CASE]
 
 

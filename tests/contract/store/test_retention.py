@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from support_agent.config.settings import StoreSettings
+from support_agent.core.parts import MOST_PARAMETERS
 from support_agent.store.records import CaseId, CaseState, Deleted, MailStatus, OutboxStatus, OutgoingKind
-from support_agent.store.retention import CHUNK
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, NOON, case, cursor, fill, outgoing, put, raw, record
 
@@ -83,9 +83,9 @@ def test_old_mails_without_a_case_go(store: Store) -> None:
 
 def test_more_than_one_statement_holds_goes_as_well(store: Store) -> None:
     """Rule: any number of mails is deleted in one run."""
-    for number in range(CHUNK + 1):
+    for number in range(MOST_PARAMETERS + 1):
         store.mails.end(record(store, number), MailStatus.FILED, None, None, NOON)
-    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=CHUNK + 1)
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=MOST_PARAMETERS + 1)
 
 
 @pytest.mark.parametrize("has_case", [True, False])

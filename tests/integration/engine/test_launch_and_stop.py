@@ -159,7 +159,7 @@ def test_a_mail_in_hand_is_not_taken_for_lost(sqlite_url: str, launch: Launch, m
 
 def test_changed_settings_count_from_the_launch_on(sqlite_url: str, launch: Launch) -> None:
     """The queue's settings are in the database: the next process must not wait as the last one did."""
-    launch(sqlite_url, lambda _mail_id, _steps: "answered", poll_interval_s=60).stop(timeout_s=0)
+    launch(sqlite_url, lambda _mail_id, _steps: "answered", poll_interval_s=60).engine.stop(timeout_s=0)
     journeys = launch(sqlite_url, lambda _mail_id, _steps: "answered")
     journeys.start("mail", "case")
     assert journeys.wait_until_idle(IDLE_TIMEOUT_S)

@@ -15,13 +15,14 @@ import pytest
 from support_agent.config.mail_servers import ImapSettings, Security
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
-from support_agent.engine.engine import Engine
+from support_agent.core.observing import UNOBSERVED
 from support_agent.errors import TransientError
 from support_agent.mail.message import parse
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
+from support_agent.workflow.intake import ALONE, Intake
 from support_agent.workflow.stages import Stages
-from support_agent.workflow.worker import ALONE, Worker
+from support_agent.workflow.starts import Journeys, Starts
 from tests.fakes_journey import Clock
 from tests.integration.transport.test_mailbox import mail
 from tests.servers.certificates import Certificates
@@ -56,17 +57,11 @@ def without_move(certificates: Certificates) -> Iterator[Dovecot]:
 
 def read(imap: ImapSettings, store: Store) -> None:
     """One round of the agent's loop on the mailbox."""
-    silent = Silent()
-    agent = Worker(
-        settings=Settings(imap=imap),
-        store=store,
-        stages=cast("Stages", silent),
-        engine=cast("Engine", silent),
-        open_mailbox=lambda: Mailbox(imap),
-        now=Clock(),
-    )
-    with agent._mailbox() as mailbox:
-        agent._fetch(mailbox, Event(), ALONE)
+    journeys, now = cast("Journeys", Silent()), Clock()
+    starts = Starts(store, cast("Stages", None), journeys, now)
+    intake = Intake(Settings(imap=imap), store, starts, lambda: Mailbox(imap), now, UNOBSERVED)
+    with intake.mailbox() as mailbox:
+        intake.fetch(mailbox, Event(), ALONE)
 
 
 def survives_every_cut(dovecot: Dovecot, empty_store: Path, folder: Path) -> None:

@@ -14,7 +14,7 @@ from support_agent.engine.journeys import InHand
 from support_agent.errors import TransientError
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, mail_id_of
-from support_agent.workflow.worker import ALONE
+from support_agent.workflow.intake import ALONE
 from tests.fakes_journey import CUSTOMERS, Office, once, with_agent, write
 from tests.fakes_worker import REFUND, FakeMailbox, InlineEngine, Shift, recipients
 
@@ -61,7 +61,7 @@ def mailbox() -> FakeMailbox:
 
 
 def fetch(shift: Shift) -> int:
-    return shift.agent._fetch(shift.mailbox, shift.stop, ALONE)
+    return shift.agent.intake.fetch(shift.mailbox, shift.stop, ALONE)
 
 
 def recorded(shift: Shift) -> list[MailId]:

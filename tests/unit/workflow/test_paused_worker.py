@@ -177,7 +177,7 @@ def test_waiting_mails_are_not_looked_at_again_while_paused_but_new_ones_are(
     shift.work()
     left = office.receive(write(HUMAN, sender=JAMES))
     begun, parsed = journeys(shift), []
-    monkeypatch.setattr("support_agent.workflow.worker._parsed", lambda raw: parsed.append(raw))
+    monkeypatch.setattr("support_agent.workflow.starts.parsed", lambda raw: parsed.append(raw))
     for _ in range(2):
         shift.work()
     assert (begun, len(parsed)) == ([left], 1)

@@ -186,7 +186,7 @@ def test_s37_mail_that_finds_a_defect_in_the_parser_blocks_no_other(
             raise RecursionError
         return parse(raw)
 
-    monkeypatch.setattr("support_agent.workflow.worker.parse", fails_on_bad)
+    monkeypatch.setattr("support_agent.workflow.starts.parse", fails_on_bad)
     shift = Shift(office, FakeMailbox([bad, good]))
     with capture_logs() as logs:
         shift.work()

@@ -17,7 +17,7 @@ from support_agent.cases.pause import write_pause
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.worker import OUTBOX_BATCH
+from support_agent.workflow.due_mails import OUTBOX_BATCH
 from tests.contract.store.examples import outgoing
 from tests.fakes_journey import NOON, Clock, Office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift, recipients, with_imap
@@ -48,7 +48,7 @@ def paused(office: Office, tmp_path: Path) -> Office:
 
 def send_due(office: Office) -> None:
     """The part of a round that sends."""
-    Shift(office, FakeMailbox([])).agent._send_due(Event())
+    Shift(office, FakeMailbox([])).agent.due_mails.send(Event())
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def test_what_is_held_keeps_no_mail_to_the_desk_waiting(paused: Office) -> None:
 
 def test_each_mail_that_is_due_is_read_and_tried_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the size of a batch; a mail that is put off waits for a later round."""
-    monkeypatch.setattr("support_agent.workflow.worker.OUTBOX_BATCH", 3)
+    monkeypatch.setattr("support_agent.workflow.due_mails.OUTBOX_BATCH", 3)
     put(office, 8)
     office.transport.deliveries = [Delivery(status="retry", detail="421 later")] * 8
     office.clock = Clock(LATER)
@@ -109,7 +109,7 @@ def test_s12_a_limit_that_is_reached_in_a_round_ends_the_reading_of_what_it_hold
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What may go is asked for each batch: at most the rest of one is read in vain, and the desk's mail goes on."""
-    monkeypatch.setattr("support_agent.workflow.worker.OUTBOX_BATCH", 3)
+    monkeypatch.setattr("support_agent.workflow.due_mails.OUTBOX_BATCH", 3)
     put(office, 20)
     put(office, 1, PACKET)
     office = with_agent(office, max_mails_per_hour=4)
@@ -126,7 +126,7 @@ def test_s61_a_clock_that_goes_back_in_a_round_makes_no_second_try_in_it(
     """What is put off to an instant that the round, begun while the clock was ahead, takes for the past, comes up again
     in it; it is not due by the clock as it is now, and keeps its tries.
     """
-    monkeypatch.setattr("support_agent.workflow.worker.OUTBOX_BATCH", 1)
+    monkeypatch.setattr("support_agent.workflow.due_mails.OUTBOX_BATCH", 1)
     put(office, 1)
     office.transport.deliveries = [Delivery(status="retry", detail="421 later")] * 9
     office.clock = clock = Clock(LATER)

@@ -54,7 +54,7 @@ def test_mailbox_that_is_away_does_not_end_the_loop(office: Office) -> None:
 
 def test_mail_that_must_wait_stands_in_nobodys_way(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """The desk's server refuses every packet: acknowledgements wait for ever, other people's answers do not."""
-    monkeypatch.setattr("support_agent.workflow.worker.OUTBOX_BATCH", 1)
+    monkeypatch.setattr("support_agent.workflow.due_mails.OUTBOX_BATCH", 1)
     office.transport.deliveries = [
         Delivery(status="failed", detail="550 no such desk"),
         Delivery(status="failed", detail="550 no such desk"),

@@ -1,0 +1,30 @@
+"""Runs duties one after the other, so that one that fails keeps no other from being done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from support_agent.errors import PermanentError, TransientError
+
+log = structlog.get_logger(__name__)
+
+
+def do_each(duties: Iterable[Callable[[], object]]) -> None:
+    """Run all duties, even if some raise an error; what no further try mends is logged.
+
+    Raises:
+        TransientError: the first one that a duty raised.
+    """
+    first: TransientError | None = None
+    for duty in duties:
+        try:
+            duty()
+        except TransientError as error:
+            log.warning("duty_failed", code=error.code, error=str(error))
+            first = first or error
+        except PermanentError as error:
+            log.critical("duty_failed_for_good", code=error.code, error=str(error))
+    if first is not None:
+        raise first
