@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
-from support_agent.app import wire
+from support_agent.app.wiring import wire
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, EngineSettings, Settings
 from support_agent.engine.database import engine_url

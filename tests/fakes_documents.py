@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 
 from support_agent.answer.templates import Templates
-from support_agent.app import dry_run_of
+from support_agent.app.dry_runs import dry_run_of
 from support_agent.company.company import Company, stamp_of
 from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.config.desk_page import DeskPageSettings

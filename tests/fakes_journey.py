@@ -21,7 +21,8 @@ from typing import ClassVar, TypeVar
 from pydantic import JsonValue, SecretStr
 
 from support_agent.answer.templates import Templates
-from support_agent.app import dry_run_of, wire
+from support_agent.app.dry_runs import dry_run_of
+from support_agent.app.wiring import wire
 from support_agent.cases.copies import known_as
 from support_agent.company.company import Company
 from support_agent.company.documents import Document

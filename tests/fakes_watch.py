@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from prometheus_client.parser import text_string_to_metric_families
 
-from support_agent.app import wire
+from support_agent.app.wiring import wire
 from support_agent.config.settings import EngineSettings, Settings
 from support_agent.config.watch import WatchSettings
 from support_agent.engine.steps import Steps

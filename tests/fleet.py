@@ -1,20 +1,20 @@
 """Several real workers on one store: processes that fetch, handle and send, and that a test kills or stops.
 
-Each process runs the product's own worker, engine, store and stages, wired as `app.open_workers` does. The mailbox is
-the same list of mails in each process, the planner knows a few words, and what is sent becomes a line of a file, as
+Each process runs the product's own worker, engine, store and stages, as `app.workers` starts them. The mailbox is the
+same list of mails in each process, the planner knows a few words, and what is sent becomes a line of a file, as
 does each journey's beginning and end: what really happened, in the order of time.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import sys
 import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from email.parser import BytesHeaderParser
 from itertools import pairwise
@@ -23,19 +23,18 @@ from threading import Event
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from support_agent.app.workers import Parts, start_workers
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
 from support_agent.core.clock import utc_now
-from support_agent.engine.database import engine_url
-from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps
 from support_agent.pipeline import handle
-from support_agent.store.lock import among_workers
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.membership import Membership
-from support_agent.workflow.worker import Worker
+from support_agent.watch.health import WatchedWorker
+from support_agent.watch.observer import WorkerObserver
+from support_agent.workflow.stages import Stages
 from tests.fakes_journey import Office, loaded, make_company, open_office, with_agent, write
 from tests.fakes_worker import FakeMailbox, with_imap
 
@@ -189,38 +188,38 @@ class Fleet:
             os._exit(code)
 
     def _work(self, stop: Event) -> None:
-        """The life of one worker, wired as `app.open_workers` does."""
-        settings = self.engine_settings()
-        name = executor_id(secrets.token_hex(4))
-        with among_workers(self.url, name) as has_others, Store.open(self.url, packaged("migrations")) as store:
-            if not has_others:
-                store.leases.end_all()
+        """The life of one worker, which the product starts of these parts."""
+        with Store.open(self.url, packaged("migrations")) as store:
             office = self.office(store)
-            stages = replace(office.stages, outbox_sender=replace(office.stages.outbox_sender, worker=name))
-            membership = Membership(store.leases, name, settings.lease_s, office.clock, time.monotonic)
-            engine = Engine(engine_url(self.url), name, settings, alive=membership.alive)
+            changes = {
+                "engine": self.engine_settings().model_copy(update={"stop_timeout_s": 5.0}),
+                "store": office.settings.store.model_copy(update={"url": self.url}),
+            }
+            settings = office.settings.model_copy(update=changes)
 
-            def journey(mail_id: str, steps: Steps) -> str:
-                self.trace.add("begin", mail_id)
-                outcome = handle(MailId(mail_id), self.steps(steps, MailId(mail_id)), stages)
-                self.trace.add("end", mail_id)
-                return outcome
-
-            worker = Worker(
-                settings=office.settings,
-                store=store,
-                stages=stages,
-                engine=engine.serve("", journey),
-                open_mailbox=self.mailbox,
-                now=office.clock,
-                membership=membership,
-            )
-            with membership.renewing(worker.look_after_dead):
+            def open_stages(_store: Store, worker: str) -> Stages:
+                sender = replace(office.stages.outbox_sender, worker=worker)
+                stages = replace(office.stages, outbox_sender=sender)
                 stages.keep_company()
-                worker.recover()
-                engine.launch()
-                worker.run(stop)
-                engine.stop(5)
+                return stages
+
+            parts = Parts(
+                settings=settings,
+                watched=WatchedWorker(settings, WorkerObserver("", time.monotonic), office.clock),
+                open_store=lambda: nullcontext(store),
+                open_mailbox=self.mailbox,
+                open_stages=open_stages,
+                now=office.clock,
+                handle=self._handle,
+            )
+            with start_workers({"": parts}) as workers:
+                workers[""].run(stop)
+
+    def _handle(self, mail_id: MailId, steps: Steps, stages: Stages) -> str:
+        self.trace.add("begin", mail_id)
+        outcome = handle(mail_id, self.steps(steps, mail_id), stages)
+        self.trace.add("end", mail_id)
+        return outcome
 
 
 class Findings(NamedTuple):

@@ -24,7 +24,7 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List the entries of the audit log."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.cli.printing import audit_entries
     from support_agent.errors import ConfigError
     from support_agent.store.audit import Act
@@ -45,7 +45,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Compute the chain again; exits with 1 if an entry was changed, removed, inserted or moved."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
 
     with open_store(settings_of(config)) as store:
         found = store.audit.verify(head)
@@ -57,7 +57,7 @@ def verify(
 @audit_app.command("head")
 def head(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print the last hash, to be published: it proves later that nothing before it was changed."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
 
     with open_store(settings_of(config)) as store:
         found = store.audit.head()

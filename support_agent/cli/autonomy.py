@@ -113,7 +113,7 @@ def export(
 
     They lie in a folder that is named by the labels that they were made from.
     """
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.ops.people_labels import export as write
 
     group_config, group_json = context.obj
@@ -156,7 +156,7 @@ def _show(context: typer.Context, config: Path | None, as_json: bool, item: str 
 @contextmanager
 def _opened(config: Path | None) -> Iterator[tuple[Store, Settings, dict[str, str]]]:
     """The store, the settings, and the titles of the company's items."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.company.company import Company
     from support_agent.ops.autonomy_report import titles_of
 

@@ -73,7 +73,7 @@ def backtest(
     that saves. You can stop at any time: the same command continues. The report and the folder --work hold customers'
     words.
     """
-    from support_agent.app import open_bench, read_past
+    from support_agent.app.dry_runs import open_bench, read_past
     from support_agent.config.log import configure_log
     from support_agent.ops.backtest.page import backtest_page
     from support_agent.ops.backtest.report import report_of
@@ -114,7 +114,7 @@ def what_if(
     Without PATH the mails are those that the agent has received itself, with the level that they prove. Each is decided
     twice; what `backtest` has decided already is used again. Nothing is stored besides --work, and nothing is sent.
     """
-    from support_agent.app import open_bench, read_past, read_stored
+    from support_agent.app.dry_runs import open_bench, read_past, read_stored
     from support_agent.config.log import configure_log
     from support_agent.ops.backtest.running import past_of, with_own
     from support_agent.ops.backtest.what_if import compare, thresholds_in
@@ -143,7 +143,7 @@ def coverage(
     as_json: JsonOption = False,
 ) -> None:
     """Show what was answered in the last weeks and by what, what went to people and why, and which topics grow."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.desk.coverage import coverage_of
 
     with open_store(settings_of(config)) as store:

@@ -51,7 +51,7 @@ def assign(
 
 
 def _order(case: str, order: str, why: str, to: str | None, config: Path | None, as_json: bool) -> None:
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.cases.handling import Handling, Order
     from support_agent.ops.autonomy_report import OPERATOR
 

@@ -27,7 +27,9 @@ log = structlog.get_logger(__name__)
 
 def desk(config: ConfigOption = None) -> None:
     """Serve the desk's page until stopped, beside `support-agent run`. It prints the address, or a one-time link."""
-    from support_agent.app import open_bench, open_desk, real_probes
+    from support_agent.app.desk import open_desk
+    from support_agent.app.dry_runs import open_bench
+    from support_agent.app.probes import real_probes
     from support_agent.config.backtest import PROVEN_BY_MAIL
     from support_agent.desk_page.backtest_process import Backtests
     from support_agent.desk_page.checkup import Checkup

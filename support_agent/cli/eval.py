@@ -137,7 +137,7 @@ def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
 
 
 def _mails(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.app import open_dry_run
+    from support_agent.app.dry_runs import open_dry_run
     from support_agent.ops.evals.mail_labels import read_labels
     from support_agent.ops.evals.mails import evaluate, line_of, report_of, table, try_labelled
     from support_agent.ops.evals.picture import check_picture, write_picture

@@ -119,7 +119,7 @@ def train(
     trained policy on the reported cases and compares it with the rules and with chance. The policy decides nothing
     until you configure it.
     """
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.company.document_languages import load_library
     from support_agent.desk.human_feedback import escalated_cases
     from support_agent.facts.learning.comparison import train_policy

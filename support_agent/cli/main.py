@@ -128,7 +128,7 @@ def run(
     config: ConfigOption = None,
 ) -> None:
     """Poll the mailboxes and answer mail until stopped. SIGTERM lets it finish the current mails."""
-    from support_agent.app import open_workers
+    from support_agent.app.workers import open_workers
     from support_agent.config.loading import load_brands
     from support_agent.config.log import configure_log
     from support_agent.workflow.mailboxes import run_all
@@ -190,7 +190,7 @@ def try_(
 
     With --json it prints one line for each mail. If a file cannot be read, no mail is tried (a usage error).
     """
-    from support_agent.app import open_dry_run
+    from support_agent.app.dry_runs import open_dry_run
     from support_agent.ops.dry_run import read_mail
 
     settings = _settings(config)
@@ -245,7 +245,7 @@ def cases(
     as_json: JsonOption = False,
 ) -> None:
     """List the cases."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.cases.pause import read_pause
 
     settings = _settings(config)
@@ -261,7 +261,7 @@ def show(
     case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """Show a case's timeline: mails, levels, calls with confidence and runners-up, answers with sources, deliveries."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.ops.explain import timeline
 
     with open_store(_settings(config)) as store:
@@ -274,7 +274,7 @@ def why(
     case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """Show each line of the sent text beside its source."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.ops.explain import why as explain_why
 
     with open_store(_settings(config)) as store:
@@ -307,7 +307,8 @@ def replay(
     The mails come from the store of --config. --plan decides them with the same configuration, with that of
     --plan-config, or with the model, policies and templates that the other options name.
     """
-    from support_agent.app import open_dry_run, open_store
+    from support_agent.app.dry_runs import open_dry_run
+    from support_agent.app.wiring import open_store
     from support_agent.ops.replay import Report, chosen, plan_again
     from support_agent.ops.replay import replay as run_replay
 
@@ -338,7 +339,7 @@ def _plan_settings(config: Path | None, model: str | None, policies: Path | None
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Check mailbox, sender, model, database, vector store and configuration; say what is wrong and what to do."""
-    from support_agent.app import real_probes
+    from support_agent.app.probes import real_probes
     from support_agent.core.diagnosis import Health
     from support_agent.ops.doctor import diagnose
 

@@ -29,7 +29,7 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
     context.obj = (config, as_json)
     if context.invoked_subcommand is not None:
         return
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.cases.pause import read_pause
     from support_agent.outbound.delivery_status import entries
 
@@ -72,7 +72,7 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 
 def _apply(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.outbound.delivery_status import Choice
     from support_agent.workflow.approval import choose
 

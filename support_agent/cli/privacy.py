@@ -38,7 +38,7 @@ def forget(
     may still be sent. The results of backtests go as well, because they hold words without names. The same mails are
     never answered again. The audit log gets an entry that names nobody; the receipt proves whom it is about.
     """
-    from support_agent.app import engine_records_of, open_store
+    from support_agent.app.wiring import engine_records_of, open_store
     from support_agent.ops.forgetting import forget as forget_person
     from support_agent.ops.person import person_of, traces_of
 
@@ -64,7 +64,7 @@ keys_app = typer.Typer(
 @keys_app.command("seal")
 def seal(config: ConfigOption = None) -> None:
     """Encrypt what earlier versions stored in plain text. It may run beside the worker, be stopped and run again."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
 
     for _, settings in _mailboxes(config):
         with open_store(settings) as store:
@@ -79,7 +79,7 @@ def rotate(
     config: ConfigOption = None,
 ) -> None:
     """Wrap every key with another master key. Stop the workers first, and then name the new file in the settings."""
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.errors import ConfigError
     from support_agent.store.audit import Act
 
@@ -104,7 +104,7 @@ def unreadable(
 
     Check first that the keys are those of today: with the keys of another store everything is unreadable.
     """
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
 
     for _, settings in _mailboxes(config):
         with open_store(settings) as store:
@@ -122,7 +122,7 @@ def export(
 
     It has nothing of other people: of a case with several, only the person's own mails and the answers to them.
     """
-    from support_agent.app import open_store
+    from support_agent.app.wiring import open_store
     from support_agent.ops.person import person_of
     from support_agent.ops.person_export import export as export_person
     from support_agent.ops.person_export import opened

@@ -19,7 +19,7 @@ def probe(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     A worker must be running. The canary is an ordinary customer, as `[probe]` says; its case stays in the store. Exits
     with 1 if no answer came back, or not the one of probe.document.
     """
-    from support_agent.app import open_probe
+    from support_agent.app.probes import open_probe
     from support_agent.config.log import configure_log
 
     settings = settings_of(config)

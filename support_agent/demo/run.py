@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import cast
 
-from support_agent.app import open_workers
+from support_agent.app.workers import open_workers
 from support_agent.config.loading import load
 from support_agent.config.log import configure_log
 from support_agent.config.settings import Settings

@@ -32,7 +32,7 @@ class Checked(NamedTuple):
 
 @dataclass
 class Checkup:
-    """The checks of a workspace; `probes` gives the connections for an instant, as `app.real_probes` does."""
+    """The checks of a workspace; `probes` gives the connections for an instant, as `app.probes` does."""
 
     settings: Settings
     probes: Callable[[datetime], Probes]

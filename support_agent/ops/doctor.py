@@ -57,7 +57,7 @@ class SeenMailbox(NamedTuple):
 
 @dataclass(frozen=True)
 class Probes:
-    """How the checks reach servers and models; see `app.real_probes`. Each raises the errors of `errors.py`.
+    """How the checks reach servers and models; see `app.probes`. Each raises the errors of `errors.py`.
 
     `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
     `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector

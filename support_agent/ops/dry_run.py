@@ -120,7 +120,7 @@ class DryTransport:
 class DryRun:
     """Takes mails through the journey, each on a store of its own.
 
-    `journey_on` returns the journey of the worker on that store (see `app.open_dry_run`).
+    `journey_on` returns the journey of the worker on that store (see `app.dry_runs`).
     """
 
     settings: Settings

@@ -27,7 +27,7 @@ from support_agent.store.records import MailId, MailStatus, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched
 from support_agent.transport.mailbox_watcher import IdleMailbox
-from support_agent.workflow.restored_mails import ANSWERED_BEFORE, is_answered_in
+from support_agent.workflow.restored_mails import ANSWERED_BEFORE, SentLookup, is_answered_in
 from support_agent.workflow.starts import Starts, parsed
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours: mails that arrive after the first start must not look older."""
 
 
-class Inbox(IdleMailbox, Protocol):
+class Inbox(IdleMailbox, SentLookup, Protocol):
     """An open folder whose mails are read after a cursor and marked; see `transport.mailbox.Mailbox`."""
 
     def resume(self, cursor: Cursor | None) -> Cursor:
@@ -52,12 +52,6 @@ class Inbox(IdleMailbox, Protocol):
 
     def mark_handled(self, uid: int, message_id: str | None = None) -> None:
         """Mark a mail as recorded; with its Message-ID, where an earlier mark may have been cut short."""
-
-    def special_folder(self, use: str) -> str | None:
-        """The folder with a special use such as "\\\\Sent"; None if there is none."""
-
-    def has_message_id(self, folder: str, message_id: str) -> bool:
-        """Whether a folder has a mail with this Message-ID."""
 
 
 @dataclass

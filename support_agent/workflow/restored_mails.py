@@ -23,8 +23,8 @@ log = structlog.get_logger(__name__)
 ANSWERED_BEFORE = "the store was restored from a backup, and the Sent folder has the answer to this mail"
 
 
-class SentMails(Protocol):
-    """The folders of an open mailbox; see `transport.mailbox.Mailbox`."""
+class SentLookup(Protocol):
+    """Finds our own mails in the folders of an open mailbox; see `transport.mailbox.Mailbox`."""
 
     def special_folder(self, use: str) -> str | None:
         """The folder with a special use such as "\\\\Sent"; None if there is none."""
@@ -33,7 +33,7 @@ class SentMails(Protocol):
         """Whether a folder has a mail with this Message-ID."""
 
 
-def is_answered_in(mailbox: SentMails, settings: Settings, mail_id: MailId) -> bool:
+def is_answered_in(mailbox: SentLookup, settings: Settings, mail_id: MailId) -> bool:
     """Whether the Sent folder has the answer to a mail that opened a case: its Message-ID follows from the mail."""
     if settings.imap.sent_copies is SentCopies.NONE:
         return False

@@ -20,7 +20,7 @@ from typing import Any
 
 import llama_cpp
 
-from support_agent.app import open_decider
+from support_agent.app.wiring import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.mail.message import Message, parse

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from support_agent.app import open_bench
+from support_agent.app.dry_runs import open_bench
 from support_agent.config.log import configure_log
 from support_agent.config.settings import LogSettings
 from support_agent.ops.backtest.clusters import Cluster

@@ -16,7 +16,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import NamedTuple
 
-from support_agent.app import dry_run_of
+from support_agent.app.dry_runs import dry_run_of
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings

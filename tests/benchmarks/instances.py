@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, cast
 
 from llama_cpp import llama_cpp as lib
 
-from support_agent.app import open_decider
+from support_agent.app.wiring import open_decider
 from support_agent.config.loading import load
 from support_agent.config.settings import ModelSettings
 from support_agent.demo.workspace import CONFIG_FILE, init

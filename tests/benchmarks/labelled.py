@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from support_agent.app import open_decider
+from support_agent.app.wiring import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.models.opening import close, open_model

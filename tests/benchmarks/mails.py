@@ -19,7 +19,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from statistics import mean
 
-from support_agent.app import open_decider
+from support_agent.app.wiring import open_decider
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunResult
 from support_agent.ops.evals.mail_labels import Label

@@ -16,7 +16,7 @@ from html import unescape
 from itertools import cycle
 from pathlib import Path
 
-from support_agent.app import open_decider
+from support_agent.app.wiring import open_decider
 from support_agent.company.text import collapse, split_sentences
 from support_agent.facts.inquiry.room import Rooms
 from support_agent.facts.material import Passage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from support_agent.app import real_probes
+from support_agent.app.probes import real_probes
 from support_agent.config.mail_servers import ImapSettings, SmtpSettings
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import ChromaSettings, Settings

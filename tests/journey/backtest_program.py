@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from support_agent import app
+from support_agent.app import dry_runs
 from support_agent.cli import main as cli
 from support_agent.config.settings import Settings
 
@@ -38,7 +38,7 @@ def open_decider(settings: Settings, *_: object, **more: Any) -> object:
 def main() -> None:
     """`support-agent`, as it is installed."""
     for name, fake in {"open_search": open_search, "open_decider": open_decider}.items():
-        setattr(app, name, fake)
+        setattr(dry_runs, name, fake)
     cli.main()
 
 

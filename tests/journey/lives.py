@@ -1,7 +1,7 @@
 """A process that handles the mails of a mailbox and kills itself on the way; run as `python -m`, see `main`.
 
 Agent, stages, engine, store, templates, policies and the company's database are the product's own, put together as
-`app.open_worker` does; only the model and the search are scripted, and the gate refuses where a mail says so.
+`app.workers` does; only the model and the search are scripted, and the gate refuses where a mail says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import structlog
 
 from support_agent.answer.templates import Templates
-from support_agent.app import wire
+from support_agent.app.wiring import wire
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.company.company import Company

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from support_agent import app
+from support_agent.app import dry_runs, wiring, workers
 from support_agent.cli import main as cli
 from support_agent.config.settings import Settings
 from support_agent.models.language_model import Model
@@ -31,8 +31,10 @@ def open_search(*_: object, **__: object) -> object:
 def use_script() -> None:
     """Put the script in place of model, search and fact room, in this process."""
     fakes = {"open_model": open_model, "open_search": open_search, "open_rooms": lambda *_, **__: None}
-    for name, fake in fakes.items():
-        setattr(app, name, fake)
+    for module in (dry_runs, wiring, workers):
+        for name, fake in fakes.items():
+            if hasattr(module, name):
+                setattr(module, name, fake)
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ from tests.checked_once import CheckedOnce
 
 ROOT = Path(__file__).parents[2]
 LOADED = (
-    "support_agent.app",
+    "support_agent.app.dry_runs",
+    "support_agent.app.workers",
     "support_agent.cli.main",
     "support_agent.engine.engine",
     "support_agent.ops.check",

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from support_agent.app import read_past
+from support_agent.app.dry_runs import read_past
 from support_agent.config.settings import Settings
 from support_agent.transport.mailbox import Mailbox
 from tests.servers.dovecot import Dovecot

@@ -44,8 +44,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, office: Office) -
         changed = {"company": company, "templates": templates, "planner": planner, "settings": settings}
         return replace(office.decider, **changed)
 
-    monkeypatch.setattr("support_agent.app.open_search", lambda *_, **__: search)
-    monkeypatch.setattr("support_agent.app.open_decider", decider)
+    monkeypatch.setattr("support_agent.app.dry_runs.open_search", lambda *_, **__: search)
+    monkeypatch.setattr("support_agent.app.dry_runs.open_decider", decider)
     return tmp_path / "here"
 
 

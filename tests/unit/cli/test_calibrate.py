@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.app import open_calibration
+from support_agent.app.wiring import open_calibration
 from support_agent.cli import main as cli
 from support_agent.company.company import Company
 from support_agent.config.loading import load

@@ -104,7 +104,7 @@ def test_mails_are_decided_by_the_products_own_decider_on_their_day(
     office: Office, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rule: as `try` decides them; the level and the customer are those of the label."""
-    monkeypatch.setattr("support_agent.app.open_decider", lambda *_args, **_more: office.decider)
+    monkeypatch.setattr("support_agent.app.dry_runs.open_decider", lambda *_args, **_more: office.decider)
     mails = workspace / "mails"
     mails.mkdir()
     for name, text in (("1", "Can I get a refund?"), ("2", "Do you have a table for four on Saturday?")):

@@ -120,11 +120,11 @@ def desk(office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Des
     def open_search(*_: object, **__: object) -> WordSearch:
         return WordSearch()
 
-    monkeypatch.setattr("support_agent.app.open_model", open_model)
-    monkeypatch.setattr("support_agent.app.open_search", open_search)
+    monkeypatch.setattr("support_agent.app.wiring.open_model", open_model)
+    monkeypatch.setattr("support_agent.app.wiring.open_search", open_search)
     monkeypatch.setattr("support_agent.planner.combiner.committed", lambda *_: PLAIN)
     monkeypatch.setenv("SUPPORT_AGENT__PLANNER__MODEL_VOTES", "always")
-    monkeypatch.setattr("support_agent.app.open_rooms", lambda *_, **__: None)
+    monkeypatch.setattr("support_agent.app.wiring.open_rooms", lambda *_, **__: None)
     office.handle(write(SEATS, sender=JAMES))
     desk = Desk(tmp_path / "desk", office)
     desk.write_config(desk.folder)
@@ -143,7 +143,7 @@ def test_failure_that_nobody_foresaw_is_one_line_and_with_debug_a_traceback(
     def fail(*_: object) -> None:
         raise RuntimeError("the disk is\non fire")
 
-    monkeypatch.setattr("support_agent.app.open_store", fail)
+    monkeypatch.setattr("support_agent.app.wiring.open_store", fail)
     done = run("cases")
     assert (done.code, done.error) == (
         1,
@@ -160,7 +160,7 @@ def test_work_that_failed_is_exit_1(run: Run, desk: Desk, monkeypatch: pytest.Mo
     def fail(*_: object) -> None:
         raise PermanentError("the record cannot be read: read it with the version that wrote it")
 
-    monkeypatch.setattr("support_agent.app.open_store", fail)
+    monkeypatch.setattr("support_agent.app.wiring.open_store", fail)
     done = run("cases")
     assert (done.code, done.error) == (
         1,

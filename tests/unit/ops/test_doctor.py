@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from support_agent.app import real_probes
+from support_agent.app.probes import real_probes
 from support_agent.config.embedding import EmbeddingModel
 from support_agent.config.mail_servers import SentCopies
 from support_agent.config.packaged_files import packaged

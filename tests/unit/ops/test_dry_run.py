@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
-from support_agent.app import dry_run_of
+from support_agent.app.dry_runs import dry_run_of
 from support_agent.cases.decision import Decision
 from support_agent.cli import case_printing
 from support_agent.errors import ConfigError, PermanentError, TransientError

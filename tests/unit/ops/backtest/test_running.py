@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from support_agent.app import dry_run_of
+from support_agent.app.dry_runs import dry_run_of
 from support_agent.config.agent import AgentSettings
 from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.config.settings import Settings

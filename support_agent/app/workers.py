@@ -1,0 +1,221 @@
+"""Starts the workers of the mailboxes, in the one order in which nothing is lost or sent twice.
+
+Invariant: a worker is known by its lease before it handles a mail; what a dead one was sending is resolved before the
+engine is launched, and the engine is stopped before the lease ends. Checked by tests/journey/test_workers.py and
+tests/crash with real processes, whose workers `start_workers` starts of other parts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from support_agent.app.wiring import open_decider, open_store, wire
+from support_agent.company.company import stamp_of
+from support_agent.config.loading import require_mail_settings
+from support_agent.config.settings import ModelSettings, Settings
+from support_agent.core.clock import utc_now
+from support_agent.engine.database import engine_url
+from support_agent.engine.engine import Engine, executor_id
+from support_agent.engine.journeys import Journeys
+from support_agent.engine.steps import Steps
+from support_agent.models.observed import observed
+from support_agent.models.opening import open_model
+from support_agent.models.progress import stderr_progress
+from support_agent.models.writer import LanguageModel
+from support_agent.ops.check import require_sound_files
+from support_agent.outbound.sent_folder import SentFolder
+from support_agent.pipeline import handle
+from support_agent.store.lock import among_workers
+from support_agent.store.records import MailId
+from support_agent.store.store import Store
+from support_agent.transport.mailbox import Mailbox
+from support_agent.transport.oauth import TokenSource
+from support_agent.transport.outbox import SmtpTransport
+from support_agent.watch.health import WatchedWorker
+from support_agent.watch.opening import open_watch
+from support_agent.workflow.intake import Inbox
+from support_agent.workflow.membership import Membership
+from support_agent.workflow.renewal import Renewal
+from support_agent.workflow.sent_answers import SentAnswers
+from support_agent.workflow.stages import Stages
+from support_agent.workflow.worker import Worker
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the worker of one mailbox is made of; `now` is the clock."""
+
+    settings: Settings
+    watched: WatchedWorker
+    """Is told of what is opened."""
+    open_store: Callable[[], AbstractContextManager[Store]]
+    open_mailbox: Callable[[], AbstractContextManager[Inbox]]
+    open_stages: Callable[[Store, str], Stages]
+    """Opens the stages with the company's files as they are now, for the worker of this name."""
+    look_at_sent: Callable[[Store, Stages], tuple[SentFolder, SentAnswers]] | None = None
+    """What looks after the Sent folder; None: nothing does."""
+    now: Callable[[], datetime] = utc_now
+    handle: Callable[[MailId, Steps, Stages], str] = handle
+
+
+@contextmanager
+def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = None) -> Iterator[dict[str, Worker]]:
+    """Open and launch the workers, one for each mailbox; stop them when the block ends.
+
+    Args:
+        brands: Settings of further mailboxes by their names; they share the engine and equal models.
+    Yields:
+        The workers by the name of their brand; "" is the mailbox of `settings`.
+    Raises:
+        ConfigError: a setting for sending or receiving is missing, or another process has a store.
+    """
+    each = {"": settings, **(brands or {})}
+    for one in each.values():
+        require_mail_settings(one)
+    # Equal settings share a model; the embedders are shared by their opening.
+    models: dict[tuple[ModelSettings, float], LanguageModel] = {}
+    with ExitStack() as opened:
+        watched = opened.enter_context(open_watch(each, utc_now, time.monotonic))  # while the models load, too
+        parts: dict[str, Parts] = {}
+        for name, one in each.items():
+            key = (one.model, one.grading.timeout_s)
+            if key not in models:
+                models[key] = open_model(one, stderr_progress())
+            parts[name] = opened.enter_context(_real_parts(one, models[key], watched[name]))
+        yield opened.enter_context(start_workers(parts))
+
+
+@contextmanager
+def start_workers(parts: Mapping[str, Parts]) -> Iterator[dict[str, Worker]]:
+    """Start the workers of this process, of one for each brand's parts, and launch their engine; stop all at the end.
+
+    Args:
+        parts: Of each mailbox by its brand; the engine is that of the first, "".
+    """
+    settings, workers = parts[""].settings, dict[str, Worker]()
+    engine = Engine(
+        engine_url(settings.store.url),
+        executor_id(uuid.uuid4().hex[:8]),
+        settings.engine,
+        alive=lambda: workers[""].alive(),
+    )
+    with ExitStack() as opened:
+        for brand, one in parts.items():
+            workers[brand] = opened.enter_context(_started(brand, one, engine))
+        engine.launch()
+        opened.callback(engine.stop, settings.engine.stop_timeout_s)
+        yield workers
+
+
+@contextmanager
+def _started(brand: str, parts: Parts, engine: Engine) -> Iterator[Worker]:
+    """Start the worker of one mailbox; its journeys run in the engine, which is launched later."""
+    settings, itself = parts.settings, engine.executor_id
+    holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
+    with (
+        among_workers(settings.store.url, holder, timeout_s=timeout_s) as has_others,
+        parts.open_store() as store,
+    ):
+        if not has_others:
+            store.leases.end_all()
+        membership = Membership(store.leases, itself, settings.engine.lease_s, parts.now, time.monotonic)
+        files = Renewal(
+            lambda: stamp_of(settings.company),
+            lambda: parts.open_stages(store, itself),
+            lambda before: _reopened(before, parts, store, itself),
+        )
+
+        def journey(mail_id: str, steps: Steps) -> str:
+            vault = store.database.vault
+            sealed = steps.sealed(partial(vault.record, mail_id), vault.recorded)
+            return parts.handle(MailId(mail_id), sealed, files.current)
+
+        journeys = engine.serve(brand, journey, parts.watched.observer)
+        parts.watched.opened(store, lambda: files.problem, journeys.in_hand)
+        worker = _worker(parts, store, membership, journeys, files)
+        with membership.renewing(worker.look_after_dead):
+            worker.recover()
+            yield worker
+
+
+def _worker(parts: Parts, store: Store, membership: Membership, journeys: Journeys, files: Renewal[Stages]) -> Worker:
+    started_anew: set[MailId] = set()
+
+    def worker_on(stages: Stages) -> Worker:
+        folder, answers = parts.look_at_sent(store, stages) if parts.look_at_sent is not None else (None, None)
+        return Worker(
+            settings=parts.settings,
+            store=store,
+            stages=stages,
+            engine=journeys,
+            open_mailbox=parts.open_mailbox,
+            now=parts.now,
+            random=random.random,
+            sent_folder=folder,
+            sent_answers=answers,
+            is_outdated=lambda: files.is_outdated,
+            renewed=lambda: worker_on(stages) if (stages := files.renew()) is not None else None,
+            membership=membership,
+            started_anew=started_anew,
+            observer=parts.watched.observer,
+        )
+
+    return worker_on(files.current)
+
+
+def _reopened(before: Stages, parts: Parts, store: Store, worker: str) -> Stages:
+    require_sound_files(parts.settings)
+    stages = parts.open_stages(store, worker)
+    before.company.accounts.close()
+    return stages
+
+
+@contextmanager
+def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker) -> Iterator[Parts]:
+    """The parts of a mailbox as the settings say."""
+    observer = watched.observer
+    tokens = TokenSource(settings.oauth, observer)
+
+    def open_mailbox() -> Mailbox:
+        return Mailbox(settings.imap, tokens, utc_now, observer=observer)
+
+    with closing(SmtpTransport(settings.smtp, tokens, utc_now, observer=observer)) as transport:
+
+        def open_stages(store: Store, worker: str) -> Stages:
+            decider = open_decider(settings, stderr_progress(), in_memory=False, model=observed(model, observer))
+            stages = wire(
+                settings,
+                store,
+                transport,
+                decider.company,
+                decider.templates,
+                lambda: decider,
+                utc_now,
+                random.random,
+                worker=worker,
+                observer=observer,
+            )
+            stages.keep_company()
+            stages.audit_versions()
+            return stages
+
+        yield Parts(
+            settings=settings,
+            watched=watched,
+            open_store=lambda: open_store(settings),
+            open_mailbox=open_mailbox,
+            open_stages=open_stages,
+            look_at_sent=lambda store, stages: (
+                SentFolder(store, settings.imap, open_mailbox, utc_now),
+                SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
+            ),
+        )
