@@ -25,10 +25,9 @@ from support_agent.store.records import (
     OutboxId,
     OutboxStatus,
     OutgoingKind,
-    WaitingCase,
 )
 from support_agent.store.store import Store
-from support_agent.store.waiting import APPROVERS, LOST, History, PastAnswer, PastPacket
+from support_agent.store.waiting import APPROVERS, LOST, History, PastAnswer, PastPacket, WaitingCase
 
 
 class PersonAnswer(NamedTuple):

@@ -19,8 +19,9 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.config.agent import AgentSettings
 from support_agent.core.levels import CUSTOMER, UNKNOWN, Level
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind, Passed
+from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind
 from support_agent.store.store import Store
+from support_agent.store.traffic import Passed
 from support_agent.tools.base import SentAnswer
 
 TO_SENDER = tuple(kind for kind in OutgoingKind if kind.is_automatic_to_sender)

@@ -84,7 +84,7 @@ class Queues:
         table = self._dbos._sys_db.tables.workflow_status
         query = select(table.c.status, func.count()).where(table.c.queue_name == name, table.c.status.in_(ACTIVE))
         with self._dbos._sys_db.engine.connect() as connection:
-            return dict(connection.execute(query.group_by(table.c.status)).tuples().all())
+            return {str(status): int(number) for status, number in connection.execute(query.group_by(table.c.status))}
 
     def keep_only(self, workflow_ids: Collection[str]) -> None:
         """Count only these as taken: a mail whose end nobody told must not keep a place for ever."""

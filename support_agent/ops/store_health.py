@@ -22,7 +22,7 @@ from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
-from support_agent.store.database import normalise_url
+from support_agent.store.connections import normalise_url
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store

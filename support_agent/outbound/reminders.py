@@ -25,8 +25,8 @@ from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender
-from support_agent.store.records import WaitingCase
 from support_agent.store.store import Store
+from support_agent.store.waiting import WaitingCase
 
 log = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""One database, SQLite or PostgreSQL: its URL, its transactions, its errors, its schema.
+"""One database, SQLite or PostgreSQL: its transactions, its errors, its schema; `connections` opens it.
 
 A statement that runs for every mail is a constant of its module, with `bindparam` for what differs: to compose it anew
 costs several times as much as to run it. It runs on the `Connection` that `read` or `write` yields, without an ORM
@@ -11,29 +11,23 @@ tests/integration/store/test_database.py.
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import re
-import sqlite3
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalError, OperationalError, StatementError
+from sqlalchemy import URL, Connection, inspect, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import col, select
 
 from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, Row
 from support_agent.store.vault import KeySettings, Vault, using
@@ -43,14 +37,8 @@ if TYPE_CHECKING:
 
 HEAD = "head"
 VERSION_TABLE = "alembic_version"
-WRITES = "support_agent_writes"
-"""Execution option of the connections whose transactions write."""
-MOST_CONNECTIONS = 15
-"""Of one process to a SQLite file; they stay open."""
 UPGRADE_LOCK = 7_103_462_911
 """Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
-RESTORING = "support_agent_restoring"
-"""Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
 OTHER_SCHEMA = {"42P01", "42703", "42P07", "42701"}
 """SQLSTATEs of a missing table or column, and of one that exists already when a migration creates it."""
@@ -59,32 +47,6 @@ OTHER_IN_SQLITE = re.compile(
 )
 
 _alembic = threading.Lock()  # Alembic keeps its context in a module: one run at a time in a process
-
-
-def normalise_url(url: str) -> URL:
-    """Read a database URL, choose the driver, and make a relative SQLite path absolute (working directory).
-
-    Args:
-        url: `sqlite:///path`, `postgresql://...` or `postgres://...`; a `+psycopg` is accepted.
-    Raises:
-        ConfigError: the URL is of another kind. The message never repeats the URL, which may hold a password.
-    """
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise ConfigError(
-            "store.url is not a database URL: write sqlite:///file.sqlite3 or postgresql://user@host/name"
-        ) from None
-    match parsed.drivername:
-        case "postgresql" | "postgres" | "postgresql+psycopg":
-            return parsed.set(drivername="postgresql+psycopg")
-        case "sqlite" | "sqlite+pysqlite":
-            path = parsed.database or ":memory:"
-            if path == ":memory:" or path.startswith("file:"):
-                raise ConfigError("store.url must name a file, such as sqlite:///support-agent.sqlite3")
-            return parsed.set(drivername="sqlite", database=str(Path(path).absolute()))
-        case other:
-            raise ConfigError(f"store.url has the scheme {other!r}: use sqlite or postgresql")
 
 
 @contextmanager
@@ -149,7 +111,7 @@ class Database:
         self.url = url
         self.vault = Vault(url, keys or KeySettings(), timeout_s)
         self._migrations_dir = migrations_dir
-        self._engine = _sqlite(url, timeout_s) if url.drivername == "sqlite" else _postgresql(url, timeout_s)
+        self._engine = open_sqlite(url, timeout_s) if url.drivername == "sqlite" else open_postgresql(url, timeout_s)
         self._writer = self._engine.execution_options(**{WRITES: True})
         self._timeout_s = timeout_s
         # SQLite has one writer: threads that wait for each other here take turns, where its own wait sleeps.
@@ -224,16 +186,7 @@ class Database:
     def purge(self) -> None:
         """Remove deleted rows from the files as well: from SQLite's write-ahead log, from PostgreSQL's tables."""
         with mapped_errors():
-            if self.url.drivername == "sqlite":
-                raw = self._engine.raw_connection()
-                try:
-                    raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                finally:
-                    raw.close()
-            else:
-                with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                    for table in Row.metadata.sorted_tables:
-                        connection.execute(text(f"VACUUM {table.name}"))
+            purge(self._engine, [table.name for table in Row.metadata.sorted_tables])
 
     def upgrade(self, revision: str = HEAD) -> None:
         """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it.
@@ -349,100 +302,3 @@ def _refuse_broken_references(connection: Connection) -> None:
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
         if broken is not None:
             raise PermanentError(f"rows of {broken[0]} would lose their {broken[2]}", code="schema")
-
-
-def _sqlite(url: URL, timeout_s: float) -> Engine:
-    path = Path(url.database or "")
-    if not path.parent.is_dir():
-        raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
-    engine = create_engine(
-        url,
-        connect_args={"timeout": timeout_s},
-        pool_size=MOST_CONNECTIONS,  # to open one costs more than a journey's statements
-        max_overflow=0,
-        pool_timeout=timeout_s,
-        hide_parameters=True,
-        json_serializer=_json,
-    )
-
-    @event.listens_for(engine, "do_connect")
-    def _private(*_: object) -> None:
-        if restoring_folder(path).exists():
-            raise _half_restored()
-        if not path.exists():
-            with suppress(OSError):  # SQLite reports the problem next
-                _create_file(path)
-
-    @event.listens_for(engine, "connect")
-    def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # the driver's own BEGIN comes too late to lock rows that were read
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")  # a lost `sending` after a power cut would be a second mail
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute("PRAGMA secure_delete=ON")  # retention must delete the data from the file as well
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # A writer waits for its lock at the start; a reader that becomes a writer would fail at once.
-        if connection.get_execution_options().get(WRITES, False):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:  # does not touch the file yet, so it cannot fail, and needs none of what costs more than a small query
-            cast("sqlite3.Connection", connection.connection.driver_connection).execute("BEGIN")
-
-    return engine
-
-
-def restoring_folder(path: Path) -> Path:
-    """The folder in which a restored store waits while it is exchanged for the one before."""
-    return path.with_name(f"{path.name}.restoring")
-
-
-def _half_restored() -> ConfigError:
-    return ConfigError(
-        "a restore of this store was interrupted: run `support-agent restore` with the same backup again to finish it",
-        code="restoring",
-    )
-
-
-def _create_file(path: Path) -> None:
-    """Create an empty database, atomically, in WAL mode and private to its owner; an existing one stays.
-
-    Switching an open database to WAL does not wait for a lock, so one of two processes that start together would fail.
-    """
-    handle, name = tempfile.mkstemp(prefix=f"{path.name}-new-", dir=path.parent)
-    os.close(handle)
-    try:
-        with closing(sqlite3.connect(name)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-        with suppress(FileExistsError):
-            os.link(name, path)
-    finally:
-        Path(name).unlink()
-
-
-def _postgresql(url: URL, timeout_s: float) -> Engine:
-    engine = create_engine(
-        url,
-        connect_args={"connect_timeout": math.ceil(timeout_s)},
-        pool_timeout=timeout_s,
-        pool_pre_ping=True,
-        hide_parameters=True,
-        json_serializer=_json,
-    )
-
-    @event.listens_for(engine, "connect")
-    def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-        cursor = connection.cursor()
-        cursor.execute("SELECT to_regnamespace(%s) IS NOT NULL", (RESTORING,))
-        is_there = bool((cursor.fetchone() or (False,))[0])
-        cursor.close()
-        connection.rollback()
-        if is_there:
-            raise _half_restored()
-
-    return engine
-
-
-_json = partial(json.dumps, allow_nan=False)

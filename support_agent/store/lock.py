@@ -15,7 +15,8 @@ from filelock import FileLock, Timeout
 from sqlalchemy import URL, NullPool, create_engine, text
 
 from support_agent.errors import ConfigError
-from support_agent.store.database import mapped_errors, normalise_url
+from support_agent.store.connections import normalise_url
+from support_agent.store.database import mapped_errors
 
 RUN_LOCK = 1_903_462_912
 """Key of the PostgreSQL advisory lock; below 2**32, so that `pg_locks` shows it whole as `objid`."""

@@ -23,9 +23,10 @@ from support_agent.errors import PermanentError
 from support_agent.store import audit
 from support_agent.store.audit import Act
 from support_agent.store.database import Database
-from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record, Suppression
+from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record
 from support_agent.store.retention import UNFINISHED, delete_whole
 from support_agent.store.rows import affected, is_of
+from support_agent.store.suppressions import Suppression
 from support_agent.store.tables import (
     CaseChangeRow,
     CaseRow,

@@ -10,7 +10,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple, NewType
+from typing import Annotated, Literal, NewType
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, SkipValidation
 
@@ -215,19 +215,6 @@ class CaseSummary(Record):
     last_received_at: Instant | None
 
 
-class WaitingCase(Record):
-    """A case that a person has and has not answered; `mail_id` is the mail that its last packet is about.
-
-    `since` is when the first packet was made that no answer followed; `reminded_at` and `reminders` count from then.
-    """
-
-    case_id: CaseId
-    mail_id: MailId
-    since: Instant
-    reminders: int
-    reminded_at: Instant | None
-
-
 class DeskCases(Record):
     """How many cases people have at a desk by one rule."""
 
@@ -321,14 +308,6 @@ class OutgoingMail(_Mail):
     header_inputs: JsonObject
 
 
-class StoredDocument(Record):
-    """One version of a company document: `version` is the sha256 of `raw`, in hex."""
-
-    version: Sha256
-    number: Annotated[int, Field(ge=1, le=99_999)]
-    raw: bytes
-
-
 class OutboxRecord(_Mail):
     """A row of the outbox.
 
@@ -352,21 +331,6 @@ class Due(Record):
     next_try_at: Instant
     created_at: Instant
     id: OutboxId
-
-
-class EarlierAnswer(Record):
-    """An answer that was queued or sent before; `payload` is its FinalAnswer."""
-
-    case_id: CaseId | None
-    queued_at: Instant
-    payload: JsonObject
-
-
-class Passed(NamedTuple):
-    """How many mails were queued since an instant, and how many were sent."""
-
-    queued: int
-    sent: int
 
 
 class DeliverySource(StrEnum):
@@ -393,21 +357,6 @@ class DeliveryUpdate(Record):
     by: DeliverySource
     detail: str
     updated_at: Instant
-
-
-class Suppression(Record):
-    """An address that gets no automatic mail until an instant, and the mail of ours that bounced there."""
-
-    address: str
-    outbox_id: OutboxId
-    detail: str
-    since: Instant
-    until: Instant
-
-    @property
-    def why(self) -> str:
-        """Why the address gets no automatic mail, one sentence."""
-        return f"{self.address} gets no automatic mail until {self.until:%Y-%m-%d}: {self.detail}"
 
 
 class MailTimeline(Record):

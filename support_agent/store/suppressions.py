@@ -13,13 +13,28 @@ from sqlalchemy import bindparam, delete
 from sqlmodel import col, select
 
 from support_agent.store.database import Database
-from support_agent.store.records import OutboxRecord, Suppression
+from support_agent.store.records import Instant, OutboxId, OutboxRecord, Record
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import SuppressionRow
 
 _IS_ITS = col(SuppressionRow.address) == bindparam("of")
 _VALID = select(SuppressionRow).where(_IS_ITS, col(SuppressionRow.until) > bindparam("now"))
 _LIFT = delete(SuppressionRow).where(_IS_ITS)
+
+
+class Suppression(Record):
+    """An address that gets no automatic mail until an instant, and the mail of ours that bounced there."""
+
+    address: str
+    outbox_id: OutboxId
+    detail: str
+    since: Instant
+    until: Instant
+
+    @property
+    def why(self) -> str:
+        """Why the address gets no automatic mail, one sentence."""
+        return f"{self.address} gets no automatic mail until {self.until:%Y-%m-%d}: {self.detail}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, or_
 from sqlmodel import col, select
@@ -26,12 +26,13 @@ from support_agent.store.records import (
     CaseId,
     CaseState,
     Counts,
-    EarlierAnswer,
+    Instant,
+    JsonObject,
     MailId,
     MailStatus,
     OutboxStatus,
     OutgoingKind,
-    Passed,
+    Record,
 )
 from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
@@ -42,6 +43,21 @@ UNSENT = tuple(status for status in OutboxStatus if status.is_unsent)
 NOT_GONE = (OutboxStatus.FAILED, *UNSENT)
 """An answer with one of these statuses did not reach its customer, and may be given again."""
 Status = TypeVar("Status", bound=StrEnum)
+
+
+class EarlierAnswer(Record):
+    """An answer that was queued or sent before; `payload` is its FinalAnswer."""
+
+    case_id: CaseId | None
+    queued_at: Instant
+    payload: JsonObject
+
+
+class Passed(NamedTuple):
+    """How many mails were queued since an instant, and how many were sent."""
+
+    queued: int
+    sent: int
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from pydantic import Field
 from sqlalchemy import Connection
 from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store.database import Database
-from support_agent.store.records import JsonObject, StoredDocument
+from support_agent.store.records import JsonObject, Record, Sha256
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import DocumentVersionRow, QuerySetRow, TemplateSetRow
+
+
+class StoredDocument(Record):
+    """One version of a company document: `version` is the sha256 of `raw`, in hex."""
+
+    version: Sha256
+    number: Annotated[int, Field(ge=1, le=99_999)]
+    raw: bytes
 
 
 @dataclass(frozen=True)

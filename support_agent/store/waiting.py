@@ -23,11 +23,13 @@ from support_agent.store.records import (
     CaseState,
     DeliverySource,
     DeliveryUpdate,
+    Instant,
     MailId,
     MailStatus,
     OutboxId,
     OutboxStatus,
     OutgoingKind,
+    Record,
 )
 from support_agent.store.rows import equal, is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
@@ -57,6 +59,19 @@ class PastAnswer(NamedTuple):
     status: OutboxStatus
     at: datetime
     updates: tuple[DeliveryUpdate, ...]
+
+
+class WaitingCase(Record):
+    """A case that a person has and has not answered; `mail_id` is the mail that its last packet is about.
+
+    `since` is when the first packet was made that no answer followed; `reminded_at` and `reminders` count from then.
+    """
+
+    case_id: CaseId
+    mail_id: MailId
+    since: Instant
+    reminders: int
+    reminded_at: Instant | None
 
 
 @dataclass(frozen=True)

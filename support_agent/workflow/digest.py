@@ -27,8 +27,9 @@ from support_agent.errors import TransientError
 from support_agent.facts.topics import topics_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender
-from support_agent.store.records import OutgoingKind, WaitingCase
+from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
+from support_agent.store.waiting import WaitingCase
 
 log = structlog.get_logger(__name__)
 

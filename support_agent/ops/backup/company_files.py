@@ -14,7 +14,7 @@ from support_agent.config.loading import SECRETS
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Part, read_chunks, write_part
-from support_agent.store.database import normalise_url
+from support_agent.store.connections import normalise_url
 
 FOLDER = "files"
 KEYS = ("-keys.sqlite3", "-master.key")

@@ -25,7 +25,7 @@ from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.audit import Act
-from support_agent.store.database import normalise_url
+from support_agent.store.connections import normalise_url
 from support_agent.store.lock import only_process
 from support_agent.store.records import JsonObject
 from support_agent.store.store import Store

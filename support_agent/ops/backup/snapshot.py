@@ -23,7 +23,8 @@ from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError, TransientError
 from support_agent.ops.backup.archive import DatabaseCopy, Part, part_of, write_part
-from support_agent.store.database import VERSION_TABLE, mapped_errors, normalise_url
+from support_agent.store.connections import normalise_url
+from support_agent.store.database import VERSION_TABLE, mapped_errors
 from support_agent.store.tables import Row
 
 FILE = "database.sqlite3"

@@ -23,7 +23,8 @@ from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import DatabaseCopy, free_name, read_chunks, stamp, sync, write_part
 from support_agent.ops.backup.snapshot import OLDER_TABLES, copy_in, quoted
-from support_agent.store.database import RESTORING, VERSION_TABLE, mapped_errors, normalise_url, restoring_folder
+from support_agent.store.connections import RESTORING, normalise_url, restoring_folder
+from support_agent.store.database import VERSION_TABLE, mapped_errors
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
 

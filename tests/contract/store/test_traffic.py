@@ -10,7 +10,6 @@ from support_agent.core.levels import Level
 from support_agent.store.records import (
     CaseId,
     DeliverySource,
-    EarlierAnswer,
     MailId,
     MailStatus,
     OutboxId,
@@ -18,6 +17,7 @@ from support_agent.store.records import (
     OutgoingKind,
 )
 from support_agent.store.store import Store
+from support_agent.store.traffic import EarlierAnswer
 from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, outgoing, put, record, rendered
 
 LEVELS: tuple[Level, ...] = (0, 1, 2, 3)

@@ -15,9 +15,9 @@ from support_agent.store.records import (
     MailStatus,
     OutboxStatus,
     OutgoingKind,
-    WaitingCase,
 )
 from support_agent.store.store import Store
+from support_agent.store.waiting import WaitingCase
 from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, label, outgoing, put, record
 
 PACKET, FAILURE, REMINDER = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.REMINDER

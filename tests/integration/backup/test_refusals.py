@@ -19,7 +19,7 @@ from support_agent.engine.schema import refuse_newer
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import MANIFEST, Manifest, finish, read
 from support_agent.store.audit import Act
-from support_agent.store.database import normalise_url
+from support_agent.store.connections import normalise_url
 from support_agent.store.lock import only_process
 from support_agent.store.store import Store
 from support_agent.store.vault import KeySettings

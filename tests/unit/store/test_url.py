@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.errors import ConfigError
-from support_agent.store.database import normalise_url
+from support_agent.store.connections import normalise_url
 from support_agent.store.store import Store
 
 

@@ -1,0 +1,168 @@
+"""Opens the connections to a database: what its URL may be, and how each kind is set up.
+
+Invariant: what is committed survives a power cut, a SQLite file is private to its owner, deleted rows leave no bytes
+behind, and a store that is half restored is not opened. Checked by tests/unit/store/test_url.py and
+tests/integration/store/test_database.py.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from support_agent.errors import ConfigError
+
+WRITES = "support_agent_writes"
+"""Execution option of the connections whose transactions write."""
+MOST_CONNECTIONS = 15
+"""Of one process to a SQLite file; they stay open."""
+RESTORING = "support_agent_restoring"
+"""Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
+
+_json = partial(json.dumps, allow_nan=False)
+
+
+def normalise_url(url: str) -> URL:
+    """Read a database URL, choose the driver, and make a relative SQLite path absolute (working directory).
+
+    Args:
+        url: `sqlite:///path`, `postgresql://...` or `postgres://...`; a `+psycopg` is accepted.
+    Raises:
+        ConfigError: the URL is of another kind. The message never repeats the URL, which may hold a password.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise ConfigError(
+            "store.url is not a database URL: write sqlite:///file.sqlite3 or postgresql://user@host/name"
+        ) from None
+    match parsed.drivername:
+        case "postgresql" | "postgres" | "postgresql+psycopg":
+            return parsed.set(drivername="postgresql+psycopg")
+        case "sqlite" | "sqlite+pysqlite":
+            path = parsed.database or ":memory:"
+            if path == ":memory:" or path.startswith("file:"):
+                raise ConfigError("store.url must name a file, such as sqlite:///support-agent.sqlite3")
+            return parsed.set(drivername="sqlite", database=str(Path(path).absolute()))
+        case other:
+            raise ConfigError(f"store.url has the scheme {other!r}: use sqlite or postgresql")
+
+
+def open_sqlite(url: URL, timeout_s: float) -> Engine:
+    """The connections to a SQLite file, which is created if need be; see `Database` for the arguments."""
+    path = Path(url.database or "")
+    if not path.parent.is_dir():
+        raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
+    engine = create_engine(
+        url,
+        connect_args={"timeout": timeout_s},
+        pool_size=MOST_CONNECTIONS,  # to open one costs more than a journey's statements
+        max_overflow=0,
+        pool_timeout=timeout_s,
+        hide_parameters=True,
+        json_serializer=_json,
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def _private(*_: object) -> None:
+        if restoring_folder(path).exists():
+            raise _half_restored()
+        if not path.exists():
+            with suppress(OSError):  # SQLite reports the problem next
+                _create_file(path)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # the driver's own BEGIN comes too late to lock rows that were read
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")  # a lost `sending` after a power cut would be a second mail
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA secure_delete=ON")  # retention must delete the data from the file as well
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer waits for its lock at the start; a reader that becomes a writer would fail at once.
+        if connection.get_execution_options().get(WRITES, False):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # does not touch the file yet, so it cannot fail, and needs none of what costs more than a small query
+            cast("sqlite3.Connection", connection.connection.driver_connection).execute("BEGIN")
+
+    return engine
+
+
+def restoring_folder(path: Path) -> Path:
+    """The folder in which a restored store waits while it is exchanged for the one before."""
+    return path.with_name(f"{path.name}.restoring")
+
+
+def _half_restored() -> ConfigError:
+    return ConfigError(
+        "a restore of this store was interrupted: run `support-agent restore` with the same backup again to finish it",
+        code="restoring",
+    )
+
+
+def _create_file(path: Path) -> None:
+    """Create an empty database, atomically, in WAL mode and private to its owner; an existing one stays.
+
+    Switching an open database to WAL does not wait for a lock, so one of two processes that start together would fail.
+    """
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}-new-", dir=path.parent)
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(name)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        Path(name).unlink()
+
+
+def open_postgresql(url: URL, timeout_s: float) -> Engine:
+    """The connections to PostgreSQL; see `Database` for the arguments."""
+    engine = create_engine(
+        url,
+        connect_args={"connect_timeout": math.ceil(timeout_s)},
+        pool_timeout=timeout_s,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        json_serializer=_json,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        cursor.execute("SELECT to_regnamespace(%s) IS NOT NULL", (RESTORING,))
+        is_there = bool((cursor.fetchone() or (False,))[0])
+        cursor.close()
+        connection.rollback()
+        if is_there:
+            raise _half_restored()
+
+    return engine
+
+
+def purge(engine: Engine, tables: Iterable[str]) -> None:
+    """Remove deleted rows from the files as well: from SQLite's write-ahead log, from PostgreSQL's tables."""
+    if engine.dialect.name == "sqlite":
+        with closing(engine.raw_connection()) as raw:
+            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table in tables:
+            connection.execute(text(f"VACUUM {table}"))
