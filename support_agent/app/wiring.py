@@ -170,6 +170,7 @@ def wire(
     from support_agent.workflow.desk_commands import DeskCommands
     from support_agent.workflow.digest import WeeklyDigest
     from support_agent.workflow.labelling import Labelling
+    from support_agent.workflow.staff_replies import StaffReplies
     from support_agent.workflow.stages import Stages
 
     senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())
@@ -184,6 +185,8 @@ def wire(
         store, transport, settings.smtp, now, breaker.sending, approval.withdrawn, random, worker, observer
     )
     labelling = Labelling(store, company, autonomy, now)
+    desk = DeskCommands(store, settings, company, decider, routing, queue, labelling, approval, now)
+    notices = Notices(store, rates, queue, outbox_sender, routing, now)
     return Stages(
         store=store,
         settings=settings,
@@ -194,11 +197,12 @@ def wire(
         rates=rates,
         breaker=breaker,
         autonomy=autonomy,
-        desk=DeskCommands(store, settings, company, decider, routing, queue, labelling, approval, now),
+        desk=desk,
+        staff_replies=StaffReplies(store, settings, desk, routing, rates, notices, now),
         reports=Reports(store, settings, now),
         queue=queue,
         outbox_sender=outbox_sender,
-        notices=Notices(store, rates, queue, outbox_sender, routing, now),
+        notices=notices,
         reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
         digest=WeeklyDigest(store, settings, company, breaker, queue, outbox_sender, now),
         alarms=Alarms(store, settings, queue, outbox_sender, now, observer),

@@ -26,6 +26,7 @@ from support_agent.cli.case import case_app
 from support_agent.cli.desk import desk
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
+from support_agent.cli.model import model_app
 from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption, stopped_by_signal
 from support_agent.cli.options import config_file as _config_file
 from support_agent.cli.options import now as _now
@@ -47,7 +48,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-model_app = typer.Typer(help="The models: fetch, list, verify.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 app.add_typer(outbox_app, name="outbox")
 app.add_typer(autonomy_app, name="autonomy")
@@ -364,42 +364,6 @@ def demo(
             f"the demo needs {error.name}: install the extra, `pip install 'support-agent[demo]'`"
         ) from error
     run_demo(workspace, _now(), typer.echo)
-
-
-@model_app.command("pull")
-def model_pull(config: ConfigOption = None) -> None:
-    """Fetch and verify the models."""
-    from support_agent.models.embedders import needed_models
-    from support_agent.models.progress import stderr_progress
-    from support_agent.models.pulling import language_model, pull
-
-    settings = _settings(config, optional=True)
-    typer.echo(str(language_model(settings.model, stderr_progress())))
-    for model in needed_models(settings):
-        typer.echo(str(pull(model, settings.model, stderr_progress())))
-
-
-@model_app.command("list")
-def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the pinned models: their sources, their place, and whether they are there."""
-    from support_agent.models.pulling import cache_dir, listing
-
-    listed = listing(cache_dir(_settings(config, optional=True).model))
-    _print(listed, as_json, printing.models(listed))
-
-
-@model_app.command("verify")
-def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Hash the model files and compare them with the pinned sha256 sums."""
-    from support_agent.models.embedders import is_needed
-    from support_agent.models.pinned import MODELS
-    from support_agent.models.pulling import cache_dir, verify
-
-    settings = _settings(config, optional=True)
-    needed = [model for model in MODELS if is_needed(model, settings)]
-    findings = [finding for model in needed for finding in verify(model, cache_dir(settings.model))]
-    _print(findings, as_json, printing.findings(findings))
-    raise typer.Exit(FAILED if findings else DONE)
 
 
 @contextmanager

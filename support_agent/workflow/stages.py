@@ -19,7 +19,6 @@ import structlog
 from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.case_words import thread_before
-from support_agent.cases.commands import Given, given_in
 from support_agent.cases.copies import COPY_RULE, TAKEN_UP, Copies
 from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
@@ -32,10 +31,9 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.core.modes import Mode
-from support_agent.errors import PermanentError, SupportAgentError, TransientError
+from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
-    AUTO_REPLY_RULE,
     BLOCK_RULE,
     BOUNCE_RULE,
     CLOSING_RULE,
@@ -53,17 +51,16 @@ from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.audit import Act
-from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
+from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.alarms import Alarms
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.desk_commands import DeskCommands
 from support_agent.workflow.digest import WeeklyDigest
+from support_agent.workflow.staff_replies import StaffReplies
 
 log = structlog.get_logger(__name__)
 
-WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
-"""Rules that match a staff reply by its wording alone; with machine headers it would have been filed."""
 ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE, UNREADABLE_RULE})
 """Screening rules after which a customer still gets an acknowledgement."""
 
@@ -95,6 +92,7 @@ class Stages:
     breaker: Breaker
     autonomy: Autonomy
     desk: DeskCommands
+    staff_replies: StaffReplies
     reports: Reports
     queue: OutboundQueue
     outbox_sender: OutboxSender
@@ -262,43 +260,6 @@ class Stages:
         self.queue.packet(mail, decision, is_acknowledged=self._is_acknowledged(mail))
         return Outcome.ESCALATED
 
-    def pass_on(self, mail: RoutedMail) -> None:
-        """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
-        packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
-        as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
-        if (given := given_in(mail.message, as_sent.subject.text if as_sent is not None else "")) is not None:
-            return self._carry_out(mail, given)
-        customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
-        if why := self._why_no_reply(mail, packet):
-            return self._refuse_reply(mail, why)
-        try:
-            pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
-        except PermanentError as error:
-            return self._refuse_reply(mail, str(error))
-        pass_on()
-
-    def _carry_out(self, mail: RoutedMail, given: Given) -> None:
-        """Carry out a command of the desk, or tell the desk why not."""
-        try:
-            self.desk.carry_out(mail, given)
-        except TransientError:
-            raise
-        except SupportAgentError as error:
-            self._refuse(mail, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {error}")
-
-    def _refuse_reply(self, mail: RoutedMail, why: str) -> None:
-        """Notify the desk that its reply did not go to the customer."""
-        log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-        self._refuse(mail, EscalationReason.NOT_PASSED_ON, why)
-
-    def _refuse(self, mail: RoutedMail, reason: EscalationReason, why: str) -> None:
-        """Tell the desk why its mail had no effect, up to a daily limit."""
-        if self.rates.is_notification_limit_reached(mail.sender, self.now()):
-            # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
-            self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
-        else:
-            self.notices.notify(mail.id, escalated(reason, self.now(), why))
-
     def send(self, mail_id: MailId) -> list[str]:
         """Try each due outbox mail for this mail once, and notify the desk of lost ones."""
         statuses = self.outbox_sender.send(mail_id)
@@ -383,19 +344,6 @@ class Stages:
 
     def _is_answered(self, mail_id: MailId) -> bool:
         return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))
-
-    def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None) -> str:
-        """Why a staff member's mail is no reply to a customer, or ""."""
-        recorded = self.store.mails.get(mail.id)
-        if recorded is not None and recorded.screening_rule in WORDING_RULES:
-            return "it reads like an automatic reply or a bounce"
-        if packet is not None and packet.kind is OutgoingKind.HELD:
-            return (
-                "it answers the notice of an answer that leaves by itself: undo that answer, then a person has the case"
-            )
-        if packet is not None and not self.routing.threads.is_direct_answer(mail.message, packet):
-            return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
-        return ""
 
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:
         """Log a probable mail loop (S9, S11); the day's first mail of our own may be a copy that somebody sent us."""

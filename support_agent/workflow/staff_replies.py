@@ -1,0 +1,95 @@
+"""What a staff member's mail does: it carries out a command, or its words go on to the customer.
+
+Invariant: a mail that does neither is answered with why, up to a daily limit, and reaches no customer. Checked by
+tests/unit/workflow/test_stages_failures.py and tests/journey/test_desk_attacks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from support_agent.cases.commands import Given, given_in
+from support_agent.cases.decision import escalated
+from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.rate_limits import Rates
+from support_agent.cases.route import RoutedMail
+from support_agent.cases.routing import CaseRouting
+from support_agent.config.settings import Settings
+from support_agent.errors import PermanentError, SupportAgentError, TransientError
+from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE
+from support_agent.outbound.notices import Notices
+from support_agent.store.records import MailStatus, OutboxRecord, OutgoingKind
+from support_agent.store.store import Store
+from support_agent.workflow.desk_commands import DeskCommands
+
+log = structlog.get_logger(__name__)
+
+WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
+"""Rules that match a staff reply by its wording alone; with machine headers it would have been filed."""
+
+
+@dataclass(frozen=True)
+class StaffReplies:
+    """Handles the mails of staff members that answer a packet; `now` is the clock."""
+
+    store: Store
+    settings: Settings
+    desk: DeskCommands
+    routing: CaseRouting
+    rates: Rates
+    notices: Notices
+    now: Callable[[], datetime]
+
+    def pass_on(self, mail: RoutedMail) -> None:
+        """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
+        packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
+        as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
+        if (given := given_in(mail.message, as_sent.subject.text if as_sent is not None else "")) is not None:
+            return self._carry_out(mail, given)
+        customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
+        if why := self._why_no_reply(mail, packet):
+            return self._refuse_reply(mail, why)
+        try:
+            pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
+        except PermanentError as error:
+            return self._refuse_reply(mail, str(error))
+        pass_on()
+
+    def _carry_out(self, mail: RoutedMail, given: Given) -> None:
+        """Carry out a command of the desk, or tell the desk why not."""
+        try:
+            self.desk.carry_out(mail, given)
+        except TransientError:
+            raise
+        except SupportAgentError as error:
+            self._refuse(mail, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {error}")
+
+    def _refuse_reply(self, mail: RoutedMail, why: str) -> None:
+        """Notify the desk that its reply did not go to the customer."""
+        log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
+        self._refuse(mail, EscalationReason.NOT_PASSED_ON, why)
+
+    def _refuse(self, mail: RoutedMail, reason: EscalationReason, why: str) -> None:
+        """Tell the desk why its mail had no effect, up to a daily limit."""
+        if self.rates.is_notification_limit_reached(mail.sender, self.now()):
+            # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
+            self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
+        else:
+            self.notices.notify(mail.id, escalated(reason, self.now(), why))
+
+    def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None) -> str:
+        """Why a staff member's mail is no reply to a customer, or ""."""
+        recorded = self.store.mails.get(mail.id)
+        if recorded is not None and recorded.screening_rule in WORDING_RULES:
+            return "it reads like an automatic reply or a bounce"
+        if packet is not None and packet.kind is OutgoingKind.HELD:
+            return (
+                "it answers the notice of an answer that leaves by itself: undo that answer, then a person has the case"
+            )
+        if packet is not None and not self.routing.threads.is_direct_answer(mail.message, packet):
+            return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
+        return ""
