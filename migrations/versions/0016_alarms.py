@@ -16,7 +16,7 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("state", sa.Text, nullable=False),
         sa.Column("since", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("told_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("notified_at", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_table(
         "expiries",

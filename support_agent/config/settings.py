@@ -69,10 +69,10 @@ class ModelSettings(Frozen):
     """A file with only the key; `api_key` wins."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
-    rest_after: Annotated[int, Field(ge=1, le=1000)] = 3
-    """After this many timeouts in a row the server is not asked for `rest_s`: mails that need it go to people at once,
+    max_timeouts: Annotated[int, Field(ge=1, le=1000)] = 3
+    """After this many timeouts in a row the server is not asked for `cooldown_s`: mails that need it go to people at once,
     and mails that do not need it pass."""
-    rest_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    cooldown_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
     cache_dir: OptionalPath = None
     """Folder for models; empty: the user's cache directory."""
     hub_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0

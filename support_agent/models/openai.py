@@ -79,7 +79,7 @@ class OpenAIModel:
         max_retries: Most retries after an unusable reply to a choice.
         writing_timeout_s: Seconds for one text.
         max_requests: Most requests at the same time; others wait, within their seconds.
-        rest_after, rest_s: After so many timeouts in a row the server is not asked for so many seconds.
+        max_timeouts, cooldown_s: After so many timeouts in a row the server is not asked for so many seconds.
         clock: Monotonic seconds, for the rest.
     Raises:
         ConfigError: no usable base_url, or no name.
@@ -94,8 +94,8 @@ class OpenAIModel:
         max_retries: int,
         writing_timeout_s: float = 60.0,
         max_requests: int = 64,
-        rest_after: int = 3,
-        rest_s: float = 30.0,
+        max_timeouts: int = 3,
+        cooldown_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         check_server(base_url, name)
@@ -103,7 +103,7 @@ class OpenAIModel:
         self._base_url = base_url
         self._timeout_s, self._writing_timeout_s = timeout_s, writing_timeout_s
         self._max_retries = max_retries
-        self._rest = Rest(rest_after, rest_s, clock)
+        self._rest = Rest(max_timeouts, cooldown_s, clock)
         self._not_for_choices, self._not_for_texts = set[str](), set[str]()
         self._client = openai.AsyncOpenAI(
             base_url=base_url,

@@ -50,8 +50,8 @@ def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAI
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
         max_requests=settings.max_requests,
-        rest_after=settings.rest_after,
-        rest_s=settings.rest_s,
+        max_timeouts=settings.max_timeouts,
+        cooldown_s=settings.cooldown_s,
         writing_timeout_s=writing_timeout_s,
     )
 

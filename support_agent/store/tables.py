@@ -342,7 +342,7 @@ class AlarmRow(Row, table=True):
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     state: str = Field(sa_type=StoredText)
     since: datetime = Field(sa_type=UtcDateTime)
-    told_at: datetime = Field(sa_type=UtcDateTime)
+    notified_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class ExpiryRow(Row, table=True):

@@ -43,7 +43,7 @@ class AlarmRecord(Record):
     number: Annotated[int, Field(ge=1)]
     state: AlarmState
     since: Instant
-    told_at: Instant
+    notified_at: Instant
 
     @property
     def is_over(self) -> bool:

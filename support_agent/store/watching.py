@@ -74,7 +74,7 @@ class Watching:
 
     def told_since(self, instant: datetime) -> int:
         """Count the mails about alarms since an instant."""
-        query = select(func.count()).select_from(AlarmRow).where(col(AlarmRow.told_at) >= instant)
+        query = select(func.count()).select_from(AlarmRow).where(col(AlarmRow.notified_at) >= instant)
         with self.database.read() as connection:
             return connection.scalar(query) or 0
 

@@ -83,7 +83,7 @@ class Alarms:
             if last is None or last.is_over:
                 return self._tell(kind, AlarmState.BEGUN, cause, now, last, now)
             every = timedelta(hours=self.settings.watch.alarm_every_h)
-            return now - last.told_at >= every and self._tell(kind, AlarmState.LASTS, cause, now, last, last.since)
+            return now - last.notified_at >= every and self._tell(kind, AlarmState.LASTS, cause, now, last, last.since)
         if last is None or last.is_over:
             return False
         since = self._clear_since.setdefault(kind, now)
@@ -110,7 +110,7 @@ class Alarms:
             return False
         emit = log.warning if state is AlarmState.ENDED else log.critical
         emit("alarm", kind=kind.value, state=state.value, what=what)
-        record = AlarmRecord(kind=kind, number=number, state=state, since=since, told_at=now)
+        record = AlarmRecord(kind=kind, number=number, state=state, since=since, notified_at=now)
         alarm = Alarm(
             locale=self.settings.company.locale,
             kind=kind.value,

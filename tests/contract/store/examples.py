@@ -154,7 +154,7 @@ def queue(store: Store, number: int = 1, at: datetime = NOON) -> OutboxRecord:
 
 
 def alarm(number: int = 1, state: AlarmState = AlarmState.BEGUN, at: datetime = NOON) -> AlarmRecord:
-    return AlarmRecord(kind=AlarmKind.BACKLOG, number=number, state=state, since=NOON, told_at=at)
+    return AlarmRecord(kind=AlarmKind.BACKLOG, number=number, state=state, since=NOON, notified_at=at)
 
 
 def fill(store: Store) -> MailId:
