@@ -70,8 +70,8 @@ class ModelSettings(Frozen):
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
     max_timeouts: Annotated[int, Field(ge=1, le=1000)] = 3
-    """After this many timeouts in a row the server is not asked for `cooldown_s`: mails that need it go to people at once,
-    and mails that do not need it pass."""
+    """After this many timeouts in a row the server is not asked for `cooldown_s`: mails that need it go to people at
+    once, and mails that do not need it pass."""
     cooldown_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
     cache_dir: OptionalPath = None
     """Folder for models; empty: the user's cache directory."""

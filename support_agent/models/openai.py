@@ -10,7 +10,7 @@ probabilities, and members of closed sets: no text of the server. Errors repeat 
 
 One background thread owns the connections, so that the timeout covers a whole choice with its retries, or a whole text,
 even if a server sends single bytes. Questions of several threads are at the server at the same time. After several
-timeouts in a row the server rests for a while: requests then fail at once.
+timeouts in a row the server cools down for a while: requests then fail at once.
 
 Checked by tests/contract/test_model.py, tests/contract/test_writer.py, tests/unit/models/test_openai.py,
 tests/unit/models/test_openai_writing.py and tests/integration/planner/.
@@ -41,7 +41,14 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, create_m
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.models.completion import Reply, TokenCount
 from support_agent.models.language_model import ComposedCall, Prompt, Scores, Usage, check_options
-from support_agent.models.server import NoAnswer, Rest, check_server, error_of_connection, error_of_status, http_client
+from support_agent.models.server import (
+    Cooldown,
+    NoAnswer,
+    check_server,
+    error_of_connection,
+    error_of_status,
+    http_client,
+)
 from support_agent.models.token_probabilities import Token, option_log_probabilities
 from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
 
@@ -80,7 +87,7 @@ class OpenAIModel:
         writing_timeout_s: Seconds for one text.
         max_requests: Most requests at the same time; others wait, within their seconds.
         max_timeouts, cooldown_s: After so many timeouts in a row the server is not asked for so many seconds.
-        clock: Monotonic seconds, for the rest.
+        clock: Monotonic seconds, for the cooldown.
     Raises:
         ConfigError: no usable base_url, or no name.
     """
@@ -103,7 +110,7 @@ class OpenAIModel:
         self._base_url = base_url
         self._timeout_s, self._writing_timeout_s = timeout_s, writing_timeout_s
         self._max_retries = max_retries
-        self._rest = Rest(max_timeouts, cooldown_s, clock)
+        self._cooldown = Cooldown(max_timeouts, cooldown_s, clock)
         self._not_for_choices, self._not_for_texts = set[str](), set[str]()
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
@@ -270,7 +277,7 @@ class OpenAIModel:
         return error_of_status(error.status_code, self._base_url, self.name)
 
     def _ask_server(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        with self._rest.unless_resting():
+        with self._cooldown.unless_cooling():
             return self._run(ask())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""Requests to an OpenAI-compatible server, the errors for failed ones (which, and what to do), and a rest after many.
+"""Requests to an OpenAI-compatible server, the errors for failed ones (which, and what to do), and a cooldown after timeouts.
 
 Checked by tests/unit/models/test_openai.py and tests/unit/models/test_openai_writing.py.
 """
@@ -49,37 +49,37 @@ class NoAnswer(TransientError):
     code = "model"
 
 
-class Rest:
-    """Lets a server rest that hangs: nobody waits for it until then.
+class Cooldown:
+    """Leaves a server alone that hangs: nobody waits for it for a while.
 
     Otherwise each mail would wait for its timeouts, and mails that need no model would wait behind them.
 
     Args:
-        after: How many timeouts in a row, of all threads.
-        rest_s: Seconds without a request; then the next request decides.
+        max_timeouts: In a row, of all threads.
+        cooldown_s: Seconds without a request; then the next request decides.
         clock: Monotonic seconds.
     """
 
-    def __init__(self, after: int, rest_s: float, clock: Callable[[], float]) -> None:
-        self._after, self._rest_s, self._clock = after, rest_s, clock
+    def __init__(self, max_timeouts: int, cooldown_s: float, clock: Callable[[], float]) -> None:
+        self._max_timeouts, self._cooldown_s, self._clock = max_timeouts, cooldown_s, clock
         self._counting = threading.Lock()
         self._late, self._until = 0, clock()
 
     @contextmanager
-    def unless_resting(self) -> Iterator[None]:
+    def unless_cooling(self) -> Iterator[None]:
         """Make a request in this block, and count how it ends.
 
         Raises:
-            TransientError: the server rests (code `model`), or what the block raised.
+            TransientError: the server cools down (code `model`), or what the block raised.
         """
-        if self._late >= self._after and self._clock() < self._until:
-            what = f"the model's server did not answer {self._after} times in a row"
-            raise TransientError(f"{what}, and is not asked for {self._rest_s:g} s", code="model")
+        if self._late >= self._max_timeouts and self._clock() < self._until:
+            what = f"the model's server did not answer {self._max_timeouts} times in a row"
+            raise TransientError(f"{what}, and is not asked for {self._cooldown_s:g} s", code="model")
         try:
             yield
         except NoAnswer:
             with self._counting:
-                self._late, self._until = self._late + 1, self._clock() + self._rest_s
+                self._late, self._until = self._late + 1, self._clock() + self._cooldown_s
             raise
         except SupportAgentError:
             self._late = 0
