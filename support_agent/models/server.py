@@ -1,4 +1,4 @@
-"""Requests to an OpenAI-compatible server, the errors for failed ones (which, and what to do), and a cooldown after timeouts.
+"""Requests to an OpenAI-compatible server; the errors for failed ones, and what to do; and a cooldown after timeouts.
 
 Checked by tests/unit/models/test_openai.py and tests/unit/models/test_openai_writing.py.
 """
