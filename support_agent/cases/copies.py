@@ -57,11 +57,11 @@ class Copies:
         if screening.verdict is Verdict.DROP:
             return screening
         is_taken_up = screening.verdict in TAKEN_UP
-        recorded = self.store.mails.get(mail.id) if is_taken_up else None
-        if recorded is not None and recorded.in_doubt:
+        reread = self.store.cursors.reread(mail.id)
+        if is_taken_up and reread.in_doubt:
             why = self._taken_up_again(mail, RESTORED)
             return _copy(why) if why else _in_doubt(f"{RESTORED}: this mail may have been handled since that backup")
-        if self.store.cursors.is_rescanned(mail.id):  # it was in its folder already when that was renumbered (S31)
+        if reread.is_rescanned:  # it was in its folder already when that was renumbered (S31)
             why = self._taken_up_again(mail) if is_taken_up else self._filed_again(mail)
             doubt = self._doubt(mail, now) if is_taken_up and not why else ""
             return _in_doubt(f"{RENUMBERED}: {doubt}") if doubt else _copy(why) if why else screening

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, or_, update
+from sqlalchemy import Connection, and_, bindparam, func, or_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import col, select
 
@@ -22,15 +23,26 @@ from support_agent.store.tables import CursorRow, MailRow
 
 _IS_IT = col(CursorRow.folder) == bindparam("of")
 _CURSOR = select(CursorRow).where(_IS_IT)
-_RESCANNED = (
-    select(MailRow.id)
-    .join(CursorRow, col(CursorRow.folder) == col(MailRow.folder))
-    .where(
-        col(MailRow.id) == bindparam("mail"),
-        col(MailRow.uid_validity) == col(CursorRow.uid_validity),
-        col(MailRow.uid) <= col(CursorRow.rescan_until),
-    )
+_IS_RESCANNED = and_(
+    col(CursorRow.folder) == col(MailRow.folder),
+    col(CursorRow.uid_validity) == col(MailRow.uid_validity),
+    col(CursorRow.rescan_until) >= col(MailRow.uid),
 )
+_REREAD = (
+    select(MailRow.in_doubt, col(CursorRow.folder).is_not(None))
+    .select_from(MailRow)
+    .outerjoin(CursorRow, _IS_RESCANNED)
+    .where(col(MailRow.id) == bindparam("mail"))
+)
+
+
+class Reread(NamedTuple):
+    """Why a recorded mail may have been handled before."""
+
+    in_doubt: bool
+    """The store was restored from a backup, and the lost one may have handled it."""
+    is_rescanned: bool
+    """It is one of those that its folder is read a second time for."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +62,11 @@ class Cursors:
             row = connection.execute(_CURSOR, {"of": folder}).first()
             return None if row is None else Cursor.model_validate(row)
 
-    def is_rescanned(self, mail_id: MailId) -> bool:
-        """Whether a recorded mail is one of those that its folder is read a second time for."""
+    def reread(self, mail_id: MailId) -> Reread:
+        """Why a mail may have been handled before; nothing if it is not recorded."""
         with self.database.read() as connection:
-            return connection.scalar(_RESCANNED, {"mail": mail_id}) is not None
+            row = connection.execute(_REREAD, {"mail": mail_id}).first()
+        return Reread(*(row or (False, False)))
 
     def doubt(self, cursor: Cursor) -> None:
         """Put the mails after every folder's cursor in doubt: a store that was lost may have handled them.
