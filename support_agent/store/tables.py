@@ -82,6 +82,7 @@ class MailRow(Row, table=True):
         Index("ix_mails_period", "status", "received_at", "reason_code"),
         Index("ix_mails_reason", "reason_code", "handled_at"),
         Index("ix_mails_place", "folder", "uid_validity", "uid"),
+        Index("ix_mails_sender_address", "sender_address", postgresql_ops={"sender_address": "text_pattern_ops"}),
         Index("ix_mails_bodies", "received_at", sqlite_where=HAS_BYTES, postgresql_where=HAS_BYTES),
     )
 
@@ -98,7 +99,7 @@ class MailRow(Row, table=True):
     reason_code: str | None = Field(default=None, sa_type=StoredText)
     why: str | None = Field(default=None, sa_type=SealedText)
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
-    sender_address: str | None = Field(default=None, sa_type=KeyText, index=True)
+    sender_address: str | None = Field(default=None, sa_type=KeyText)
     level: int | None = None
     sender_why: str | None = Field(default=None, sa_type=SealedText)
     screening_verdict: str | None = Field(default=None, sa_type=StoredText)

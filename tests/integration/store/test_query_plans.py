@@ -5,8 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+from sqlmodel import select
+
 from support_agent.config.packaged_files import packaged
+from support_agent.store import traffic
 from support_agent.store.store import Store
+from support_agent.store.tables import MailRow
 from tests.benchmarks.history import acts_on, measured, scans
 
 
@@ -34,6 +39,18 @@ def test_a_statement_that_reads_a_whole_table_is_found(tmp_path: Path) -> None:
 def _by_reason(store: Store) -> None:
     with store.database.read() as connection:
         connection.exec_driver_sql("SELECT id FROM mails WHERE why = 'none'").all()
+
+
+@pytest.mark.servers
+def test_the_mails_of_a_sender_with_any_tag_are_found_by_their_index(postgres_store_url: str) -> None:
+    """Failure: PostgreSQL orders an index by its language, so each limit by sender read all mails."""
+    with closing(Store.open(postgres_store_url, packaged("migrations"))) as store, store.database.read() as connection:
+        connection.exec_driver_sql("SET enable_seqscan = off")  # a table without a row is read whole otherwise
+        query = select(MailRow.id).where(traffic._is_of("postgresql")).compile(dialect=connection.dialect)
+        values = query.construct_params(traffic._tagged("anna+news@example.org"))
+        plan = connection.exec_driver_sql(f"EXPLAIN {query}", values).scalars().all()
+    assert "ix_mails_sender_address" in str(plan)
+    assert "~>=~ 'anna+'" in str(plan)
 
 
 def test_the_costs_of_a_history_are_measured() -> None:
