@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.conformance import RowResult
     from support_agent.ops.forgetting import Forgotten
     from support_agent.ops.inspection import Inspection
-    from support_agent.ops.person import Traces
+    from support_agent.ops.person import PersonData
     from support_agent.ops.probe import Probed
     from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.outbound.delivery_status import Entry
@@ -255,7 +255,7 @@ def audit_entries(found: Sequence[AuditEntry]) -> str:
     return as_table(rows)
 
 
-def person_traces(found: Traces) -> str:
+def person_traces(found: PersonData) -> str:
     """What is kept about a person, by kind, and what a person must look after."""
     kept = found.kept
     rows = [(name, str(count)) for name, count in kept.counts.items() if count]

@@ -20,7 +20,7 @@ from pathlib import Path
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.ops.evals.mail_labels import LABELS
-from support_agent.ops.person import Person, Traces
+from support_agent.ops.person import Person, PersonData
 from support_agent.store.persons import Kept
 from support_agent.store.store import Store
 
@@ -28,7 +28,7 @@ from support_agent.store.store import Store
 class Forgotten(Frozen):
     """What was deleted, and the receipt for the person, in hex."""
 
-    traces: Traces
+    traces: PersonData
     engine_records: int
     receipt: str
 
@@ -36,7 +36,7 @@ class Forgotten(Frozen):
 def forget(
     store: Store,
     person: Person,
-    traces: Traces,
+    traces: PersonData,
     results: Path,
     delete_records: Callable[[Sequence[str]], int],
     receipt: bytes,
@@ -74,7 +74,7 @@ def _refuse_running(results: Path) -> None:
                 raise PermanentError("a backtest is under way: wait for its end, or stop it", code="running") from None
 
 
-def _delete_files(traces: Traces, kept: Kept, results: Path) -> None:
+def _delete_files(traces: PersonData, kept: Kept, results: Path) -> None:
     shutil.rmtree(results, ignore_errors=True)
     for path in traces.labelled:
         path.unlink(missing_ok=True)

@@ -54,7 +54,7 @@ class Person(Frozen):
         return re.compile(b"|".join(_spelt(address) for address in self.addresses), re.IGNORECASE)
 
 
-class Traces(Frozen):
+class PersonData(Frozen):
     """What was found of a person.
 
     Args:
@@ -91,7 +91,7 @@ def person_of(addresses: Sequence[str], settings: Settings) -> Person:
     return Person(addresses=tuple(dict.fromkeys(found)))
 
 
-def traces_of(store: Store, person: Person, folder: Path, results: Path) -> Traces:
+def traces_of(store: Store, person: Person, folder: Path, results: Path) -> PersonData:
     """Find everything of a person; every stored mail is read.
 
     Args:
@@ -105,7 +105,7 @@ def traces_of(store: Store, person: Person, folder: Path, results: Path) -> Trac
     kept_results = tuple(path for path in sorted(results.rglob("*")) if path.is_file())
     ids = set(kept.mails)
     labelled = tuple(path for path in files if path.parent.match(EXPORTED) and path.stem in ids)
-    return Traces(
+    return PersonData(
         kept=kept,
         elsewhere=tuple(sorted(elsewhere)),
         results=kept_results,

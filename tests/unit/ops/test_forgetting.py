@@ -12,7 +12,7 @@ from sqlalchemy import MetaData, select
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.forgetting import Forgotten, forget, pseudonym
 from support_agent.ops.people_labels import export as export_labels
-from support_agent.ops.person import Traces, person_of, traces_of
+from support_agent.ops.person import PersonData, person_of, traces_of
 from support_agent.store.audit import Act
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
 from support_agent.transport.outbox import Delivery
@@ -39,7 +39,7 @@ def of_vera(text: str, address: str = VERA, number: int = 1) -> bytes:
     return head + b"\r\n\r\n" + b"\r\n".join(parts)
 
 
-def find(office: Office, folder: Path) -> Traces:
+def find(office: Office, folder: Path) -> PersonData:
     return traces_of(office.store, person_of([VERA], office.settings), folder, folder / "backtest-work")
 
 
