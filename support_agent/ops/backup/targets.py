@@ -1,7 +1,7 @@
 """Where a backup is restored to: a store is staged beside the one before, then exchanged for it.
 
 Invariant: until `pledge` nothing of the store before is touched; from `pledge` to the end of `finish` no process opens
-the store (`store.connections`), and `finish` may be run again from wherever it was killed. Nothing is deleted: the store
+the store (`store.connections`), and `finish` may run again from wherever it was killed. Nothing is deleted: the store
 before is kept aside. Checked by tests/integration/backup/test_kills.py: `kill -9` at every rename, write and statement.
 """
 
