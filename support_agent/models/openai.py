@@ -106,10 +106,8 @@ class OpenAIModel:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         check_server(base_url, name)
-        self.name = name
-        self._base_url = base_url
-        self._timeout_s, self._writing_timeout_s = timeout_s, writing_timeout_s
-        self._max_retries = max_retries
+        self.name, self._base_url = name, base_url
+        self._timeout_s, self._writing_timeout_s, self._max_retries = timeout_s, writing_timeout_s, max_retries
         self._cooldown = Cooldown(max_timeouts, cooldown_s, clock)
         self._not_for_choices, self._not_for_texts = set[str](), set[str]()
         self._client = openai.AsyncOpenAI(
