@@ -38,10 +38,10 @@ from support_agent.facts.opening import open_rooms, open_search, open_topic_sear
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
+from support_agent.store.keys import key_settings
 from support_agent.store.lock import among_workers
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
-from support_agent.store.vault import key_settings
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.openid import Provider

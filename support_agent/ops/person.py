@@ -99,7 +99,8 @@ def traces_of(store: Store, person: Person, folder: Path, results: Path) -> Trac
         results: Where `backtest` keeps its results.
     """
     named = [stored for stored in store.persons.raws() if person.is_named_in(stored.raw)]
-    kept = store.persons.find(person.addresses, [stored.mail_id for stored in named if stored.case_id is None])
+    alone = [stored.mail_id for stored in named if stored.case_id is None]
+    kept = store.persons.find(person.addresses, [*alone, *store.persons.begun()])
     elsewhere = {stored.case_id for stored in named if stored.case_id is not None} - set(kept.cases)
     files = tuple(_files(folder, results))
     kept_results = tuple(path for path in sorted(results.rglob("*")) if path.is_file())

@@ -24,9 +24,9 @@ from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
 from support_agent.store.database import normalise_url
 from support_agent.store.desk_records import ModeChange
+from support_agent.store.keys import key_settings
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
-from support_agent.store.vault import key_settings
 from support_agent.store.watch_records import AlarmKind
 from support_agent.tools.ending import Reason
 from support_agent.watch.causes import UNCERTAIN_TODO, causes, limited, paused

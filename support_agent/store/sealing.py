@@ -7,7 +7,7 @@ tests/integration/store/test_sealed_store.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,10 +20,20 @@ from support_agent.store import audit
 from support_agent.store.audit import Act
 from support_agent.store.columns import SealedBytes, SealedJson, SealedText
 from support_agent.store.database import Database
+from support_agent.store.keys import Lost, no_keys
 from support_agent.store.records import Deleted, MailId
 from support_agent.store.retention import chunks, delete_whole
 from support_agent.store.rows import affected
-from support_agent.store.tables import CaseRow, MailRow, OutboxRow, PlanRow, RenderedMailRow, Row, ToolCallRow
+from support_agent.store.tables import (
+    HAS_BYTES,
+    CaseRow,
+    MailRow,
+    OutboxRow,
+    PlanRow,
+    RenderedMailRow,
+    Row,
+    ToolCallRow,
+)
 from support_agent.store.vault import MAGIC, about
 
 PART = 500
@@ -59,15 +69,46 @@ class Sealing:
                     count += 1
         return count
 
-    def delete_unreadable(self, at: datetime, *, dry_run: bool = False) -> Deleted:
-        """Delete the mails whose key was destroyed, with their cases: what an old backup of the store brought back.
+    def require_keys(self, *, may_create: bool = False) -> None:
+        """Refuse to work without the keys of this store: the newest mail must be one that they open, or was forgotten.
+
+        Args:
+            may_create: Create the keys of a store that has no mail yet, if it encrypts.
+        Raises:
+            ConfigError: there are no keys, or others, or the master key does not open them; it says what to do.
+        """
+        newest = select(MailRow.id).where(HAS_BYTES).order_by(col(MailRow.received_at).desc()).limit(1)
+        with self.database.read() as connection:
+            mail_id = connection.scalar(newest)
+            is_sealed = mail_id is not None and _is_sealed(connection, mail_id)
+        keys = self.database.vault.keys
+        if is_sealed and not keys.is_there():
+            raise no_keys(keys.url)
+        if is_sealed or self.database.vault.seals:
+            keys.check(may_create=may_create)
+        if is_sealed and keys.lost([str(mail_id)]).missing:
+            where, todo = keys.url.render_as_string(hide_password=True), "`support-agent keys unreadable` deletes it"
+            what = f"the keys in {where} are not those of this store: mail {mail_id} has none"
+            raise ConfigError(f"{what}: put back today's keys; if they are lost, {todo}")
+
+    def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:
+        """Those of these mails whose bytes cannot be read any more, because their key is gone."""
+        with self.database.read() as connection:
+            sealed = {mail_id for mail_id in mail_ids if _is_sealed(connection, mail_id)}
+        lost = self.database.vault.lost(sealed) if sealed else Lost(frozenset(), frozenset())
+        return {mail_id for mail_id in sealed if mail_id in lost.destroyed or mail_id in lost.missing}
+
+    def delete_unreadable(self, at: datetime, *, dry_run: bool = False, is_certain: bool = False) -> Deleted:
+        """Delete the mails whose key is gone, with their cases: what an old backup of the store brought back.
 
         Args:
             dry_run: Only count them.
+            is_certain: Only those whose key was destroyed; a key that is missing may still be somewhere.
         """
         with self.database.read() as connection:
             sealed = {mail_id for mail_id in self._mails() if _is_sealed(connection, mail_id)}
-            lost = self.database.vault.without_key(sealed)
+            destroyed, missing = self.database.vault.lost(sealed)
+            lost = set(destroyed if is_certain else destroyed | missing)
             of_lost = [select(MailRow.case_id).where(col(MailRow.id).in_(part)) for part in chunks(sorted(lost))]
             cases = sorted({str(case_id) for query in of_lost for case_id in connection.scalars(query) if case_id})
             for part in chunks(cases):

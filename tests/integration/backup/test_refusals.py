@@ -22,7 +22,7 @@ from support_agent.store.audit import Act
 from support_agent.store.database import normalise_url
 from support_agent.store.lock import only_process
 from support_agent.store.store import Store
-from support_agent.store.vault import KeySettings
+from support_agent.store.keys import KeySettings
 from tests.backups import HOLDER, back_up, put_back
 from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
 

@@ -20,7 +20,7 @@ from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
 from support_agent.store.records import Deleted
 from support_agent.store.store import Store
-from support_agent.store.vault import KeySettings
+from support_agent.store.keys import KeySettings
 from tests.contract.store.examples import MIGRATIONS, NOON, fill
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
 
