@@ -291,6 +291,7 @@ def _open_worker(
         among_workers(settings.store.url, holder, timeout_s=timeout_s) as has_others,
         open_store(settings) as store,
     ):
+        store.sealing.require_keys(may_create=True)
         if not has_others:
             store.leases.end_all()
         started_anew: set[MailId] = set()

@@ -77,8 +77,17 @@ def _refuse_running(results: Path) -> None:
 
 
 def _delete_files(traces: Traces, results: Path) -> None:
-    shutil.rmtree(results, ignore_errors=True)
-    for path in traces.labelled:
+    try:
+        if results.exists():
+            shutil.rmtree(results)
+        _delete_labelled(traces.labelled)
+    except OSError as error:
+        what = f"{error.filename} cannot be deleted ({error.strerror})"
+        raise PermanentError(f"{what}: check its permissions, and run it again", code="files") from error
+
+
+def _delete_labelled(paths: Sequence[Path]) -> None:
+    for path in paths:
         labels, changed = path.parent / LABELS, path.parent / f"{LABELS}.new"
         if labels.is_file():
             lines = labels.read_text("utf-8").splitlines(keepends=True)

@@ -89,6 +89,19 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         yield from found
 
 
+def look_at_keys(settings: Settings) -> Iterator[Diagnosis]:
+    """Whether the keys of encrypted mails are there, and the master key opens them."""
+    with current_store(settings) as store:
+        if store is None:
+            return
+        store.sealing.require_keys()
+        keys = store.database.vault.keys
+        if keys.is_there():
+            yield ok("keys", f"{keys.url.render_as_string(hide_password=True)}: the master key opens them")
+        elif settings.store.encrypt:
+            yield ok("keys", "none yet: the first start makes them")
+
+
 def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
     if workers := store.leases.holders(WORKER, now):

@@ -4,7 +4,8 @@ A case is kept whole or deleted whole, so what others wrote in the person's case
 cases are found by their bytes (`raws`), which only the caller can read.
 
 Invariant: nothing is deleted while a mail of the person is being handled or may still be sent; the ids of deleted mails
-are kept before anything of them goes, so that a run that died is finished, and the same bytes are never answered again. Checked by tests/contract/store/test_persons.py.
+are kept before anything of them goes, so that a run that died is finished, and the same bytes are never answered
+again. Checked by tests/contract/store/test_persons.py.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import MANIFEST, Manifest, finish, read
 from support_agent.store.audit import Act
 from support_agent.store.database import normalise_url
+from support_agent.store.keys import KeySettings
 from support_agent.store.lock import only_process
 from support_agent.store.store import Store
-from support_agent.store.keys import KeySettings
 from tests.backups import HOLDER, back_up, put_back
 from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
 

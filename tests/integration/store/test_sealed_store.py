@@ -18,9 +18,9 @@ from support_agent.errors import PermanentError
 from support_agent.ops.person import person_of
 from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
+from support_agent.store.keys import KeySettings
 from support_agent.store.records import Deleted
 from support_agent.store.store import Store
-from support_agent.store.keys import KeySettings
 from tests.contract.store.examples import MIGRATIONS, NOON, fill
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
 
@@ -84,7 +84,7 @@ def test_a_backup_made_before_cannot_be_read_after(office: Office, tmp_path: Pat
     shutil.copy(tmp_path / "store.sqlite3", backup)
     kept = office.store.persons.find([ANNA])
     office.store.persons.forget(kept, NOON, {})
-    assert office.store.database.vault.without_key([anna, james]) == {anna}
+    assert office.store.database.vault.lost([anna, james]) == ({anna}, set())
 
     keys = SEALS._replace(
         url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}", master_key_file=tmp_path / "store-master.key"
@@ -105,7 +105,7 @@ def test_retention_destroys_the_keys_as_well(office: Office) -> None:
     mail_id, _ = office.handle(asks())
     office.store.retention.run(StoreSettings(retention_days=7), office.clock().replace(year=2027))
     assert office.store.mails.find() == ()
-    assert office.store.database.vault.without_key([mail_id]) == {mail_id}
+    assert office.store.database.vault.lost([mail_id]) == ({mail_id}, set())
 
 
 def test_rows_of_an_earlier_version_are_read_and_then_encrypted(office: Office, tmp_path: Path) -> None:
