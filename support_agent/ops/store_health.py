@@ -35,7 +35,14 @@ from support_agent.workflow.membership import MAILBOX, WORKER
 SMALL_SETBACK = timedelta(minutes=1)
 """A clock may lag behind the last mail by this much: it was only corrected."""
 
-ALARMS = (AlarmKind.MAILBOX_SILENT, AlarmKind.BACKLOG, AlarmKind.MODEL, AlarmKind.CERTIFICATE, AlarmKind.TOKEN)
+ALARMS = (
+    AlarmKind.MAILBOX_SILENT,
+    AlarmKind.BACKLOG,
+    AlarmKind.UNREADABLE,
+    AlarmKind.MODEL,
+    AlarmKind.CERTIFICATE,
+    AlarmKind.TOKEN,
+)
 """What the other checks do not look at."""
 
 
@@ -109,7 +116,7 @@ def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis
         yield ok("database", f"workers: {len(workers)}; {leading} fetches the mailbox")
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
-    if proposed := store.outbox.find(status=OutboxStatus.PROPOSED):
+    if proposed := store.deliveries.unconfirmed((OutboxStatus.PROPOSED,)):
         names = named([row.case_id or row.mail_id for row in proposed])
         yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
     yield from _desks(store)
@@ -136,7 +143,7 @@ def _desks(store: Store) -> Iterator[Diagnosis]:
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
-    rows = store.deliveries.unresolved(status)
+    rows = store.deliveries.unconfirmed((status,))
     if not rows:
         return
     names = named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))

@@ -161,7 +161,7 @@ class Keys:
 
     def lost(self, mail_ids: Collection[str]) -> Lost:
         """Those of these mails that have no key: nothing of them is sealed, or what is cannot be read any more."""
-        if not self.is_there():
+        if not mail_ids or not self.is_there():
             return Lost(frozenset(), frozenset(mail_ids))
         found: dict[str, bool] = {}
         is_gone = func.length(self._table.c.key) == 0

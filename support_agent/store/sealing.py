@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Select, func, type_coerce, update
+import sqlalchemy
+from sqlalchemy import Connection, LargeBinary, func, type_coerce, update
 from sqlmodel import col, select
 
 from support_agent.errors import ConfigError
@@ -48,7 +49,7 @@ SEALED: tuple[tuple[type[Row], str], ...] = (
 
 HEAD_BYTES = len(MAGIC) + ID_BYTES
 _FIRST = func.substr(type_coerce(col(MailRow.raw), LargeBinary), 1, HEAD_BYTES, type_=LargeBinary)
-_HEADS: Select[Any] = select(MailRow.id, _FIRST.label("first"))
+_HEADS: Any = sqlalchemy.select(col(MailRow.id), _FIRST.label("first"))
 """Mails with the beginning of their bytes as they are stored, which says whose key opens them."""
 
 
@@ -110,11 +111,11 @@ class Sealing:
 
     def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:
         """Those of these mails whose bytes cannot be read any more, because their key is gone."""
-        if not mail_ids:
-            return set()
-        with self.database.read() as connection:
-            heads = connection.execute(_HEADS.where(col(MailRow.id).in_(mail_ids))).all()
-        sealed = {MailId(head.id) for head in heads if _is_sealed(head)}
+        sealed = set[MailId]()
+        for part in chunks(sorted(mail_ids)):
+            with self.database.read() as connection:
+                heads = connection.execute(_HEADS.where(col(MailRow.id).in_(part))).all()
+            sealed |= {MailId(head.id) for head in heads if _is_sealed(head)}
         destroyed, missing = self.database.vault.lost(sealed)
         return sealed & (destroyed | missing)
 

@@ -73,7 +73,7 @@ def test_s66_a_copy_that_is_there_already_is_not_filed_again(office: Office) -> 
     folders.there = {record.message_id}
     keeper(office, folders).look_after()
     assert folders.filed == []
-    assert office.store.outbox.uncopied(NOON, limit=10) == ()
+    assert office.store.deliveries.uncopied(NOON, limit=10) == ()
 
 
 @pytest.mark.parametrize("copies", [SentCopies.PROVIDER, SentCopies.NONE])
@@ -128,7 +128,7 @@ def test_s66_mails_that_are_refused_time_and_again_keep_no_others_out(office: Of
     customers = [f"customer{number}@example.net" for number in range(MAX_FAILURES + 4)]
     for customer in customers:
         office.handle(write("can I get a refund?", sender=customer))
-    rows = office.store.outbox.uncopied(NOON, limit=100)
+    rows = office.store.deliveries.uncopied(NOON, limit=100)
     refused, others = rows[:MAX_FAILURES], rows[MAX_FAILURES:]
     folders.broken = {record.message_id for record in refused}
     sent_folder = keeper(office, folders)
