@@ -22,7 +22,7 @@ from support_agent.ops.person import person_of, traces_of
 from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.sent_folder import SentFolder
-from support_agent.store.keys import KeySettings
+from support_agent.store.keys import KeySettings, Lost
 from support_agent.store.records import CaseId, Deleted, MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, fill, outgoing, put
@@ -93,7 +93,7 @@ def test_a_backup_made_before_cannot_be_read_after(office: Office, tmp_path: Pat
     shutil.copy(tmp_path / "store.sqlite3", backup)
     kept = office.store.persons.find([ANNA])
     office.store.persons.forget(kept, NOON, {})
-    assert office.store.database.vault.lost([anna, james]) == ({anna}, set())
+    assert office.store.database.vault.lost([anna, james]) == Lost(frozenset({anna}), frozenset())
 
     keys = SEALS._replace(
         url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}", master_key_file=tmp_path / "store-master.key"
@@ -114,7 +114,7 @@ def test_retention_destroys_the_keys_as_well(office: Office) -> None:
     mail_id, _ = office.handle(asks())
     office.store.retention.run(StoreSettings(retention_days=7), office.clock().replace(year=2027))
     assert office.store.mails.find() == ()
-    assert office.store.database.vault.lost([mail_id]) == ({mail_id}, set())
+    assert office.store.database.vault.lost([mail_id]) == Lost(frozenset({mail_id}), frozenset())
 
 
 def test_rows_of_an_earlier_version_are_read_and_then_encrypted(office: Office, tmp_path: Path) -> None:

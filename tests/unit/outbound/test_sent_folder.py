@@ -135,7 +135,8 @@ def test_s66_mails_that_are_refused_time_and_again_keep_no_others_out(office: Of
     for number in range(3):
         sent_folder.now = Clock(NOON + timedelta(hours=1 + number))
         sent_folder.look_after()
-    assert [raw for _, raw, _ in folders.filed] == [record.raw for record in others]
+    stored = [office.store.outbox.get(record.id) for record in others]
+    assert [raw for _, raw, _ in folders.filed] == [record.raw for record in stored if record is not None]
     folders.broken = set()
     sent_folder.now = Clock(NOON + timedelta(hours=5))
     sent_folder.look_after()

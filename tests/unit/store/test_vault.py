@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy import make_url
 
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.store.keys import KeySettings
+from support_agent.store.keys import KeySettings, Lost
 from support_agent.store.vault import (
     MAGIC,
     TEXT_MAGIC,
@@ -72,7 +72,7 @@ def test_a_destroyed_key_is_gone_from_the_file_and_opens_nothing(vault: Vault, t
     assert any(wrapped in path.read_bytes() for path in tmp_path.iterdir())
     vault.destroy([ONE, NEVER])
     assert not any(wrapped in path.read_bytes() for path in tmp_path.iterdir())
-    assert vault.lost([ONE, TWO, NEVER]) == ({ONE}, {NEVER})
+    assert vault.lost([ONE, TWO, NEVER]) == Lost(frozenset({ONE}), frozenset({NEVER}))
     with pytest.raises(PermanentError) as refused:
         vault.open(box)
     assert refused.value.code == "forgotten"
@@ -128,6 +128,14 @@ def test_keys_that_are_not_there_are_named(vault: Vault, tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="no keys"):
         vault_in(tmp_path).open(box)
     assert not list(tmp_path.glob("store-keys*"))
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_keys_on_a_server_are_reached_as_the_store_is(tmp_path: Path, scheme: str) -> None:
+    """Failure: `store.keys_url` on a server needed a driver that is not installed."""
+    vault = vault_in(tmp_path, KeySettings(seals=True, url=f"{scheme}://anna@db/keys"))
+    assert vault.keys.url.drivername == "postgresql+psycopg"
+    assert vault.keys.files == ()
 
 
 def test_the_master_key_is_changed_without_touching_the_store(vault: Vault, tmp_path: Path) -> None:
