@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
 from support_agent.store.database import normalise_url
 from support_agent.store.desk_records import ModeChange
-from support_agent.store.keys import key_settings
+from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind
@@ -99,10 +99,12 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 def look_at_keys(settings: Settings) -> Iterator[Diagnosis]:
     """Whether the keys of encrypted mails are there, and the master key opens them."""
     with current_store(settings) as store:
-        if store is None:
-            return
-        store.sealing.require_keys()
-        keys = store.database.vault.keys
+        if store is not None:
+            store.sealing.require_keys()
+    url, timeout_s = normalise_url(settings.store.url), settings.store.timeout_s
+    with closing(Keys(url, key_settings(settings.store), timeout_s)) as keys:
+        if settings.store.encrypt:
+            keys.check()
         if keys.is_there():
             yield ok("keys", f"{keys.url.render_as_string(hide_password=True)}: the master key opens them")
         elif settings.store.encrypt:
