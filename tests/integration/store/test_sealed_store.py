@@ -6,7 +6,7 @@ The journey's other rules hold on a store that does not encrypt; here is what a 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, StoreSettings
 from support_agent.engine.steps import Steps
-from support_agent.errors import PermanentError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.targets import target_of
 from support_agent.ops.person import person_of, traces_of
 from support_agent.ops.person_export import export, opened
@@ -160,6 +160,42 @@ def test_a_loss_that_cannot_be_read_hides_no_other_and_the_desk_is_told_its_id(
     assert [one.case.subject for one in office.store.cases.recent(9)].count("") >= 1
     assert office.store.sealing.delete_unreadable(NOON).mails == 3
     assert office.store.deliveries.unnotified_losses() == ()
+
+
+def no_master(folder: Path) -> None:
+    (folder / "store-master.key").unlink()
+
+
+def no_keys(folder: Path) -> None:
+    for path in folder.glob("store-keys.sqlite3*"):
+        path.unlink()
+
+
+def keys_of_another_store(folder: Path) -> None:
+    no_keys(folder)
+    with Store.open(f"sqlite:///{folder}/store.sqlite3", packaged("migrations"), keys=SEALS) as store:
+        store.database.vault.seal("a" * 32, b"words")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (no_master, "store-master.key is missing"),
+        (no_keys, "there are no keys in sqlite:///"),
+        (keys_of_another_store, "are not those of this store"),
+    ],
+)
+def test_keys_that_do_not_open_the_store_are_refused_at_the_start(
+    office: Office, tmp_path: Path, spoil: Callable[[Path], None], why: str
+) -> None:
+    """Rule: no new keys are made beside sealed mails: what is sealed with them hides that the others are gone."""
+    office.receive(asks())
+    office.store.sealing.require_keys(may_create=True)
+    office.store.close()
+    spoil(tmp_path)
+    with pytest.raises(ConfigError, match=why):
+        office.store.sealing.require_keys(may_create=True)
+    assert (tmp_path / "store-keys.sqlite3").exists() is (spoil is not no_keys)
 
 
 def put_lost(office: Office, sender: str, number: int) -> MailId:
