@@ -51,8 +51,6 @@ LONG_WORD = 4
 """Least letters of a word that is looked up."""
 REFERENCE_DIGITS = 3
 """Least digits of a code that is a reference wherever it stands: "R-8812", not "B2B" or "S23"."""
-ABBREVIATION = 3
-"""Least letters of an abbreviation that is a name; shorter ones are often other words ("OK", "PS")."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
@@ -65,8 +63,8 @@ _QUOTED = re.compile(
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
 _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
-_ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{%d,}(?![\w-])(?! \d)" % ABBREVIATION)
-"""A word that is no unit or currency of a number beside it ("EUR 20", "300 MIB")."""
+_ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{3,}(?![\w-])(?! \d)")
+"""Filtered by capitals. No unit or currency of a number beside it ("EUR 20", "300 MIB"), nor a short word ("OK")."""
 
 
 class ParsedQuestion(NamedTuple):
@@ -165,9 +163,7 @@ def _names(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator
         is_capital = word[0].isupper() and not (is_abbreviation or is_first or is_no_sign)
         is_polite = any(words.polite.match(word) for words in asked.words)
         is_place = lower in known and not is_first and (word[0].isupper() or len(word) > LONG_WORD)
-        if not (is_polite or lower in months) and (
-            is_capital or _has_inner_capital(word) or lower in content.vocabulary.names or is_place
-        ):
+        if not (is_polite or lower in months) and (is_capital or lower in content.vocabulary.names or is_place):
             yield Qualifier(kind="name", text=word)
 
 
