@@ -24,8 +24,8 @@ from support_agent.facts.opening import open_rooms, open_search
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import open_model
 from support_agent.models.progress import Progress
+from support_agent.store.keys import key_settings
 from support_agent.store.store import Store
-from support_agent.store.vault import key_settings
 from support_agent.transport.outbox import Transport
 
 if TYPE_CHECKING:

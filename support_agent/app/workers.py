@@ -125,6 +125,7 @@ def _started(brand: str, parts: Parts, engine: Engine) -> Iterator[Worker]:
         among_workers(settings.store.url, holder, timeout_s=timeout_s) as has_others,
         parts.open_store() as store,
     ):
+        store.sealing.require_keys(may_create=True)
         if not has_others:
             store.leases.end_all()
         membership = Membership(store.leases, itself, settings.engine.lease_s, parts.now, time.monotonic)

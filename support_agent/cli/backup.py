@@ -56,6 +56,8 @@ class RestoreReport(BaseModel):
     finished_only: bool
     kept: tuple[str, ...]
     uncertain: int
+    forgotten: int
+    unreadable: int
 
 
 @backup_app.command(CREATE)
@@ -147,7 +149,14 @@ def restore(
         may_replace=replace,
         is_exact=exact,
     )
-    report = RestoreReport(backup=archive, finished_only=done.finished_only, kept=done.kept, uncertain=done.uncertain)
+    report = RestoreReport(
+        backup=archive,
+        finished_only=done.finished_only,
+        kept=done.kept,
+        uncertain=done.uncertain,
+        forgotten=done.forgotten,
+        unreadable=done.unreadable,
+    )
     print_data(report, as_json, _told(report))
     if settings.imap.move_handled_to and not exact:
         folder = settings.imap.move_handled_to
@@ -164,6 +173,13 @@ def _told(report: RestoreReport) -> str:
     else:
         lines = [f"restored {report.backup}"]
     lines += [f"the store before is kept in {place}" for place in report.kept]
+    if report.forgotten:
+        lines.append(f"{report.forgotten} mails were deleted since the backup, and are deleted again with their cases")
+    if report.unreadable:
+        lines.append(
+            f"{report.unreadable} mails cannot be read, as their keys are not among the keys that are there: put back"
+            " today's keys; if those are lost, `support-agent keys unreadable` deletes these mails"
+        )
     if report.uncertain:
         lines.append(
             f"{report.uncertain} mails to customers may have gone out since: `support-agent outbox` lists them"

@@ -267,6 +267,7 @@ def person_traces(found: PersonData) -> str:
     lines += [f"unfinished: {what}" for what in kept.unfinished]
     lines += [f"case {case_id} of others names the person, and stays" for case_id in found.elsewhere]
     lines += [f"{path} names the person: decide yourself" for path in found.named_in]
+    lines += [f"a restore left a store aside, which may name the person: delete {what}" for what in found.aside]
     lines += [f"not ours: {what}" for what in found.not_ours]
     return "\n".join(clean_line(line) for text in lines for line in text.splitlines())
 

@@ -100,7 +100,7 @@ def unreadable(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete mails whose key is gone, with their cases, after a restore: they were forgotten since the backup.
+    """Delete mails whose key is gone, with their cases. A restore does so itself with those that were forgotten since.
 
     Check first that the keys are those of today: with the keys of another store everything is unreadable.
     """

@@ -125,6 +125,8 @@ def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
     folder = imap.folder.upper() if imap.folder.upper() == "INBOX" else imap.folder
     yield "imap.host, user and folder", f"{imap.host.casefold().rstrip('.')} {imap.user.casefold()} {folder}"
     yield "store.url", resolved_url(settings.store.url)
+    if settings.store.keys_url:  # the same mail to two brands has one id: one would delete the other's key
+        yield "store.keys_url", resolved_url(settings.store.keys_url)
     yield "agent.pause_file", str(settings.agent.pause_file.resolve())
     if chroma.url:
         yield "chroma.url and collection_prefix", f"{chroma.url} {chroma.collection_prefix}"
@@ -144,6 +146,8 @@ def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str
         update: dict[str, Any] = {key: _absolute(value, folder(section, key)) for key, value in values}
         if section == "store":
             update["url"] = sqlite_url_in(folder(section, "url"), settings.store.url, name="store.url")
+            if keys := settings.store.keys_url:
+                update["keys_url"] = sqlite_url_in(folder(section, "keys_url"), keys, name="store.keys_url")
         changed[section] = values.model_copy(update=update)
     return settings.model_copy(update=changed)
 

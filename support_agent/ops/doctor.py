@@ -36,6 +36,7 @@ from support_agent.ops.store_health import (
     look_at_alarms,
     look_at_clock,
     look_at_database,
+    look_at_keys,
     look_at_traffic,
     read_progress,
 )
@@ -307,6 +308,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("embedding model", _embedding),
     ("calibration", _calibration),
     ("database", lambda settings, probes: look_at_database(settings, probes.now)),
+    ("keys", lambda settings, probes: look_at_keys(settings)),
     ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
     ("alarms", lambda settings, probes: look_at_alarms(settings, probes.now)),
     ("autonomy", _autonomy),

@@ -3,8 +3,9 @@
 The entry has a pseudonym: an HMAC of the address under a random key that is printed once, the receipt, and not kept.
 Whoever has the receipt can prove that the entry is about an address; nobody else can tell whom it is about.
 
-Invariant: what is unfinished is refused before anything is deleted, and a second run deletes what a first one that died
-left. Checked by tests/unit/ops/test_forgetting.py.
+Invariant: what is unfinished is refused before anything is deleted. The rows and the keys, by which everything else is
+found, go last, so a second run finishes what a first one that died has left; it prints a receipt of its own. Checked by
+tests/unit/ops/test_forgetting.py and, with a kill before each change, by tests/integration/store/test_forget_kills.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.ops.evals.mail_labels import LABELS
 from support_agent.ops.person import Person, PersonData
-from support_agent.store.persons import Kept
 from support_agent.store.store import Store
 
 
@@ -49,13 +49,15 @@ def forget(
         delete_records: Deletes the engine's records of mails by their ids; returns how many there were.
         receipt: 32 random bytes.
     Raises:
-        PermanentError: something is unfinished, or a backtest is under way; nothing is deleted then.
+        PermanentError: something is unfinished, or a backtest is under way; nothing is deleted then. Or a mail of the
+            person has come in meanwhile: a second run finishes.
     """
     _refuse_running(results)
+    traces.kept.require_finished()
+    records = delete_records(traces.kept.mails)
+    _delete_files(traces, results)
     who = [pseudonym(address, receipt) for address in person.addresses]
     kept = store.persons.forget(traces.kept, now, {"persons": list(who)})
-    records = delete_records(kept.mails)
-    _delete_files(traces, kept, results)
     store.database.purge()
     return Forgotten(traces=traces.model_copy(update={"kept": kept}), engine_records=records, receipt=receipt.hex())
 
@@ -74,11 +76,21 @@ def _refuse_running(results: Path) -> None:
                 raise PermanentError("a backtest is under way: wait for its end, or stop it", code="running") from None
 
 
-def _delete_files(traces: PersonData, kept: Kept, results: Path) -> None:
-    shutil.rmtree(results, ignore_errors=True)
-    for path in traces.labelled:
-        path.unlink(missing_ok=True)
-        labels = path.parent / LABELS
+def _delete_files(traces: PersonData, results: Path) -> None:
+    try:
+        if results.exists():
+            shutil.rmtree(results)
+        _delete_labelled(traces.labelled)
+    except OSError as error:
+        what = f"{error.filename} cannot be deleted ({error.strerror})"
+        raise PermanentError(f"{what}: check its permissions, and run it again", code="files") from error
+
+
+def _delete_labelled(paths: Sequence[Path]) -> None:
+    for path in paths:
+        labels, changed = path.parent / LABELS, path.parent / f"{LABELS}.new"
         if labels.is_file():
             lines = labels.read_text("utf-8").splitlines(keepends=True)
-            labels.write_text("".join(line for line in lines if path.stem not in line), "utf-8")
+            changed.write_text("".join(line for line in lines if path.stem not in line), "utf-8")
+            changed.rename(labels)  # before the mail, by which its label is found
+        path.unlink(missing_ok=True)

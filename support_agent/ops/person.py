@@ -16,22 +16,26 @@ from pathlib import Path
 import idna
 
 from support_agent.cases.route import own_addresses
+from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.mail.addresses import normal_address
+from support_agent.ops.backup.targets import target_of
 from support_agent.store.persons import Kept
 from support_agent.store.records import CaseId
 from support_agent.store.store import Store
 
 MAX_FILE_BYTES = 50_000_000
 """Larger files are not searched for addresses: they are models and databases."""
+ASIDE_TIMEOUT_S = 30.0
 EXPORTED = "people-*"
 """The folders of labelled mails that `support-agent autonomy export` writes."""
 NOT_OURS = (
     "your mailbox and its Sent folder have their own copies of the mails",
     "logs of this program name mails by id; logs of your mail servers name addresses",
     "folders that commands wrote elsewhere (autonomy export, backtest --work and --html) are not known to the store",
+    "backups show addresses, and what was not encrypted, until you delete them",
 )
 """What `forget` cannot reach, as it is said to the operator."""
 
@@ -62,6 +66,8 @@ class PersonData(Frozen):
         results: Files with results of backtests, which hold words of customers without their names; they go.
         labelled: Exported mails of the person; they go.
         named_in: Further files beside the configuration that name the person; a person decides about them.
+        aside: Stores that restores left aside, each with what deletes it. Mail that the store of now does not have is
+            encrypted there with keys of its own, which stay; addresses are in plain text.
     """
 
     kept: Kept
@@ -69,6 +75,7 @@ class PersonData(Frozen):
     results: tuple[Path, ...] = ()
     labelled: tuple[Path, ...] = ()
     named_in: tuple[Path, ...] = ()
+    aside: tuple[str, ...] = ()
     not_ours: tuple[str, ...] = NOT_OURS
 
 
@@ -99,7 +106,8 @@ def traces_of(store: Store, person: Person, folder: Path, results: Path) -> Pers
         results: Where `backtest` keeps its results.
     """
     named = [stored for stored in store.persons.raws() if person.is_named_in(stored.raw)]
-    kept = store.persons.find(person.addresses, [stored.mail_id for stored in named if stored.case_id is None])
+    alone = [stored.mail_id for stored in named if stored.case_id is None]
+    kept = store.persons.find(person.addresses, [*alone, *store.persons.begun()])
     elsewhere = {stored.case_id for stored in named if stored.case_id is not None} - set(kept.cases)
     files = tuple(_files(folder, results))
     kept_results = tuple(path for path in sorted(results.rglob("*")) if path.is_file())
@@ -111,7 +119,13 @@ def traces_of(store: Store, person: Person, folder: Path, results: Path) -> Pers
         results=kept_results,
         labelled=labelled,
         named_in=tuple(path for path in files if path not in labelled and person.is_named_in(_read(path))),
+        aside=_aside(store),
     )
+
+
+def _aside(store: Store) -> tuple[str, ...]:
+    url = store.database.url.render_as_string(hide_password=False)
+    return target_of(url, packaged("migrations"), ASIDE_TIMEOUT_S, has_engine=False).left()
 
 
 def _spelt(address: str) -> bytes:

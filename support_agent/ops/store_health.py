@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,9 +24,9 @@ from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
 from support_agent.store.connections import normalise_url
 from support_agent.store.desk_records import ModeChange
+from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
-from support_agent.store.vault import key_settings
 from support_agent.store.watch_records import AlarmKind
 from support_agent.tools.ending import Reason
 from support_agent.watch.causes import UNCERTAIN_TODO, causes, limited, paused
@@ -35,7 +35,14 @@ from support_agent.workflow.membership import MAILBOX, WORKER
 SMALL_SETBACK = timedelta(minutes=1)
 """A clock may lag behind the last mail by this much: it was only corrected."""
 
-ALARMS = (AlarmKind.MAILBOX_SILENT, AlarmKind.BACKLOG, AlarmKind.MODEL, AlarmKind.CERTIFICATE, AlarmKind.TOKEN)
+ALARMS = (
+    AlarmKind.MAILBOX_SILENT,
+    AlarmKind.BACKLOG,
+    AlarmKind.UNREADABLE,
+    AlarmKind.MODEL,
+    AlarmKind.CERTIFICATE,
+    AlarmKind.TOKEN,
+)
 """What the other checks do not look at."""
 
 
@@ -89,6 +96,21 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         yield from found
 
 
+def look_at_keys(settings: Settings) -> Iterator[Diagnosis]:
+    """Whether the keys of encrypted mails are there, and the master key opens them."""
+    with current_store(settings) as store:
+        if store is not None:
+            store.sealing.require_keys()
+    url, timeout_s = normalise_url(settings.store.url), settings.store.timeout_s
+    with closing(Keys(url, key_settings(settings.store), timeout_s)) as keys:
+        if settings.store.encrypt:
+            keys.check()
+        if keys.is_there():
+            yield ok("keys", f"{keys.url.render_as_string(hide_password=True)}: the master key opens them")
+        elif settings.store.encrypt:
+            yield ok("keys", "none yet: the first start makes them")
+
+
 def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
     if workers := store.leases.holders(WORKER, now):
@@ -96,7 +118,7 @@ def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis
         yield ok("database", f"workers: {len(workers)}; {leading} fetches the mailbox")
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
-    if proposed := store.outbox.find(status=OutboxStatus.PROPOSED):
+    if proposed := store.deliveries.unconfirmed((OutboxStatus.PROPOSED,)):
         names = named([row.case_id or row.mail_id for row in proposed])
         yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
     yield from _desks(store)
@@ -123,7 +145,7 @@ def _desks(store: Store) -> Iterator[Diagnosis]:
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
-    rows = store.deliveries.unresolved(status)
+    rows = store.deliveries.unconfirmed((status,))
     if not rows:
         return
     names = named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))

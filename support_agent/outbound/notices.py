@@ -23,6 +23,7 @@ from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import DeliveryStatus, OutboxSender
+from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 
@@ -48,8 +49,12 @@ class Notices:
         Args:
             mail_id: Only the outgoing mails for this mail.
         """
-        statuses = []
-        for lost in self.store.outbox.unnotified_losses(mail_id):
+        statuses, losses = [], self.store.deliveries.unnotified_losses(mail_id)
+        unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
+        for lost in losses:
+            if lost.mail_id in unreadable:  # an alarm tells the desk of it by its id
+                log.critical("loss_not_readable", outbox_id=lost.id)
+                continue
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
             is_undone = lost.status is OutboxStatus.CANCELLED
             code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
@@ -57,7 +62,7 @@ class Notices:
                 self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
             decision = escalated(code, self.now(), why)
             try:
-                notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost)
+                notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost.id)
                 if notice is not None:
                     statuses.append(self.outbox_sender.deliver(notice))
             except Exception as error:  # the next round tries again
@@ -103,7 +108,9 @@ class Notices:
             raise  # the mail stays open, so the next round tries again
         except SupportAgentError as second:
             log.critical("quarantine_not_notified", mail_id=mail_id, code=error.code, second_code=second.code)
-        self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, str(error), self.now())
+        # Of a mail without a key nothing is written that would have to be sealed.
+        why = None if error.code in (FORGOTTEN, NO_KEY) else str(error)
+        self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, why, self.now())
         log.error("mail_quarantined", mail_id=mail_id, code=error.code)
 
     def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:

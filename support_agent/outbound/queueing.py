@@ -53,6 +53,7 @@ from support_agent.outbound.story import NO_STORY, story_before
 from support_agent.store.records import (
     CaseId,
     MailId,
+    OutboxId,
     OutboxRecord,
     OutgoingKind,
     OutgoingMail,
@@ -142,10 +143,10 @@ class OutboundQueue:
                 return notice
         return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
 
-    def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
+    def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxId) -> OutboxRecord | None:
         """Queue the desk's notice that a mail of ours is lost; None: the desk was notified meanwhile."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
-        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost.id)
+        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost)
 
     def remind(self, mail: RoutedMail, decision: Decision, to: str = "") -> OutboxRecord:
         """Queue a reminder of a case that nobody has answered.

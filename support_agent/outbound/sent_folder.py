@@ -19,7 +19,8 @@ import structlog
 from support_agent.config.mail_servers import ImapSettings, SentCopies
 from support_agent.core.rounds import Rounds
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.deliveries import OutboxEntry
+from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -77,13 +78,13 @@ class SentFolder:
         if is_done:
             self._rounds.skip_pause()
 
-    def _mails(self, now: datetime) -> tuple[OutboxRecord, ...]:
+    def _mails(self, now: datetime) -> tuple[OutboxEntry, ...]:
         """The mails to work on, those with failures last; tries end `imap.sent_search_days` after the mail."""
         since = now - timedelta(days=self.imap.sent_search_days)
         match self.imap.sent_copies:
             case SentCopies.AGENT:
                 # A store that was lost may have filed the copy of a mail that is uncertain in the restored one.
-                mails = (*self.store.outbox.uncopied(since, BATCH + len(self._failures)), *self._uncertain(since))
+                mails = (*self.store.deliveries.uncopied(since, BATCH + len(self._failures)), *self._uncertain(since))
             case SentCopies.PROVIDER:
                 mails = self._uncertain(since)
             case SentCopies.NONE:
@@ -91,11 +92,11 @@ class SentFolder:
         self._failures = {record.id: self._failures[record.id] for record in mails if record.id in self._failures}
         return tuple(sorted(mails, key=lambda record: self._failures.get(record.id, 0)))
 
-    def _uncertain(self, since: datetime) -> tuple[OutboxRecord, ...]:
-        uncertain = self.store.deliveries.unresolved(OutboxStatus.UNCERTAIN)
+    def _uncertain(self, since: datetime) -> tuple[OutboxEntry, ...]:
+        uncertain = self.store.deliveries.unconfirmed((OutboxStatus.UNCERTAIN,))
         return tuple(record for record in uncertain if _last_tried_at(record) >= since)
 
-    def _work(self, mailbox: Folders, folder: str, mails: tuple[OutboxRecord, ...]) -> bool:
+    def _work(self, mailbox: Folders, folder: str, mails: tuple[OutboxEntry, ...]) -> bool:
         """File or find each mail; False if any is left to do."""
         failures = missing = 0
         for record in mails:
@@ -117,17 +118,17 @@ class SentFolder:
                     break
         return not failures and not missing
 
-    def _copy(self, mailbox: Folders, folder: str, record: OutboxRecord, is_there: bool) -> None:
-        if not is_there:
-            mailbox.append(folder, record.raw, record.sent_at or record.created_at)
+    def _copy(self, mailbox: Folders, folder: str, record: OutboxEntry, is_there: bool) -> None:
+        if not is_there and (stored := self.store.outbox.get(record.id)) is not None:
+            mailbox.append(folder, stored.raw, record.sent_at or record.created_at)
         self.store.outbox.mark_copied(record.id, self.now())
 
-    def _found(self, folder: str, record: OutboxRecord) -> None:
+    def _found(self, folder: str, record: OutboxEntry) -> None:
         by, sources = DeliverySource.SENT_FOLDER, (OutboxStatus.UNCERTAIN,)
         self.store.deliveries.update(record.id, OutboxStatus.SENT, by, f"a copy is in {folder}", self.now(), sources)
         log.info("delivery_confirmed", outbox_id=record.id, status=OutboxStatus.SENT.value, by=by.value)
 
 
-def _last_tried_at(record: OutboxRecord) -> datetime:
+def _last_tried_at(record: OutboxEntry) -> datetime:
     """About when an uncertain mail was last tried: the desk is notified right after the try."""
     return max(record.next_try_at, record.notified_at or record.created_at)

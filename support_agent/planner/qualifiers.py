@@ -3,8 +3,8 @@
 The account's seats do not answer "How many seats does Lisbon use?", although the number is true. So after the choice
 and before the gate, the content of the answer (`answer_content`) must contain each qualifier of the sentences that ask,
 of the short sentences after them, and of the subject. Otherwise a person gets the question with the qualifier.
-Sentences before the question ("my boss needs it on Friday") do not narrow it, with one exception: a country does when
-the document distinguishes countries.
+Other sentences ("my boss needs it on Friday") do not narrow it, with three exceptions: references ("R-8812") and names
+that are known by their spelling ("FreeBSD", "TISAX"), and countries if the document distinguishes countries.
 
 Invariant: deterministic, and no model is asked. Measured by `python -m tests.benchmarks.mails qualifiers_development`;
 checked by tests/unit/planner/test_qualifiers.py.
@@ -40,7 +40,7 @@ from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.answer_content import AnswerContent
 from support_agent.tools.base import Qualifier
 
-QUALIFIERS_VERSION = "qualifiers-2"
+QUALIFIERS_VERSION = "qualifiers-3"
 SHORT_SENTENCE = 12
 """A sentence of at most this many words after the question qualifies it."""
 TOLD_APART = 2
@@ -49,6 +49,8 @@ SHORT_QUESTION = 4
 """A question of at most this many words refers to a wish in another sentence: "What is that figure?"."""
 LONG_WORD = 4
 """Least letters of a word that is looked up."""
+REFERENCE_DIGITS = 3
+"""Least digits of a code that is a reference wherever it stands: "R-8812", not "B2B" or "S23"."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
@@ -61,6 +63,8 @@ _QUOTED = re.compile(
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
 _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
+_ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{3,}(?![\w-])(?! \d)")
+"""Filtered by capitals. No unit or currency of a number beside it ("EUR 20", "300 MIB"), nor a short word ("OK")."""
 
 
 class ParsedQuestion(NamedTuple):
@@ -115,12 +119,13 @@ def _parse(question: str, subject: str, asks: Callable[[str], bool]) -> ParsedQu
 
 
 def _named(question: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
-    """All qualifiers; addresses and the company's kinds of codes count in the whole text."""
+    """All qualifiers; addresses, references, the company's kinds of codes and spelled names count in the whole text."""
     for address in ADDRESS.findall(question):
         yield Qualifier(kind="address", text=address)
     for code in codes_in(question):
-        if family(code) in content.vocabulary.codes:
+        if family(code) in content.vocabulary.codes or _is_reference(code):
             yield Qualifier(kind="identifier", text=code)
+    yield from _spelled_names(question.removeprefix(asked.subject), content)
     for part in (asked.subject, *asked.asking, *asked.behind):
         bare = ADDRESS.sub(" ", part)
         for quoted in (*_QUOTED.findall(bare), *_FILE.findall(bare)):
@@ -158,10 +163,30 @@ def _names(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator
         is_capital = word[0].isupper() and not (is_abbreviation or is_first or is_no_sign)
         is_polite = any(words.polite.match(word) for words in asked.words)
         is_place = lower in known and not is_first and (word[0].isupper() or len(word) > LONG_WORD)
-        if not (is_polite or lower in months) and (
-            is_capital or _has_inner_capital(word) or lower in content.vocabulary.names or is_place
-        ):
+        if not (is_polite or lower in months) and (is_capital or lower in content.vocabulary.names or is_place):
             yield Qualifier(kind="name", text=word)
+
+
+def _is_reference(code: str) -> bool:
+    """Whether a code names one thing of the customer's, such as a case or a refund; file names count as quotations."""
+    is_file = "." in code or code.islower()
+    return is_code(code) and not is_file and sum(map(str.isdigit, code)) >= REFERENCE_DIGITS
+
+
+def _spelled_names(text: str, content: AnswerContent) -> Iterator[Qualifier]:
+    """Names in any sentence: "SoftTrade", and "TISAX" if a document answers.
+
+    Names that the company's documents use are often told in passing ("I pay by PayPal"): they count in the sentences
+    that ask. The same holds for abbreviations if an account value answers.
+    """
+    for part in _SENTENCE.split(_FILE.sub(" ", ADDRESS.sub(" ", text))):
+        for word in WORDS.findall(part):
+            is_spelled = _has_inner_capital(word) and not any(map(str.isdigit, word))
+            if is_spelled and word.casefold() not in content.vocabulary.names:
+                yield Qualifier(kind="name", text=word)
+        for word in () if content.is_value or part.isupper() else _ABBREVIATION.findall(part):
+            if word.isupper():
+                yield Qualifier(kind="name", text=word)
 
 
 def _countries(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:

@@ -18,7 +18,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import TypeDecorator
 
+from support_agent.errors import PermanentError
 from support_agent.store import vault
+from support_agent.store.keys import FORGOTTEN, NO_KEY
 
 MAX_KEY_BYTES = 998
 """Longest indexed text: a line of a mail (RFC 5322 2.1.1). PostgreSQL indexes no more than 2,700."""
@@ -118,6 +120,20 @@ class SealedText(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         return None if value is None else vault.opened_text(value)
+
+
+class SealedNote(SealedText):
+    """Sealed text of a list that must be readable though the key of one of its rows is gone: that text is empty."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        try:
+            return super().process_result_value(value, dialect)
+        except PermanentError as error:
+            if error.code not in (FORGOTTEN, NO_KEY):
+                raise
+            return ""
 
 
 class SealedJson(TypeDecorator[Any]):

@@ -28,9 +28,10 @@ from sqlmodel import col, select
 from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge
+from support_agent.store.keys import KeySettings
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, Row
-from support_agent.store.vault import KeySettings, Vault, using
+from support_agent.store.vault import Vault, using
 
 if TYPE_CHECKING:
     from alembic.config import Config

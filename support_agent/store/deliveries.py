@@ -10,8 +10,9 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, or_, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, or_, tuple_, update
 from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
@@ -24,22 +25,24 @@ from support_agent.store.records import (
     DeliverySource,
     DeliveryUpdate,
     Instant,
+    MailId,
     OutboxId,
-    OutboxRecord,
     OutboxStatus,
     OutgoingKind,
     Record,
 )
-from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import DeliveryUpdateRow, OutboxRow
 
 UNCONFIRMED = tuple(status for status in OutboxStatus if status not in (OutboxStatus.SENT, OutboxStatus.CANCELLED))
 
 
-class Unconfirmed(Record):
-    """A mail of the outbox whose delivery is not confirmed, without its bytes; see `OutboxRecord`."""
+class OutboxEntry(Record):
+    """A mail of the outbox without its bytes, so that one that cannot be read hides no other; see `OutboxRecord`."""
 
     id: OutboxId
+    mail_id: MailId
+    message_id: str
     status: OutboxStatus
     kind: OutgoingKind
     recipient: str
@@ -48,6 +51,18 @@ class Unconfirmed(Record):
     attempts: int
     next_try_at: Instant
     last_detail: str | None
+    sent_at: Instant | None
+    notified_at: Instant | None
+
+
+_ENTRIES: Select[Any] = select(*(getattr(OutboxRow, name) for name in OutboxEntry.model_fields))
+_IN_ORDER = (col(OutboxRow.created_at), col(OutboxRow.id))
+_LOST = _ENTRIES.where(
+    col(OutboxRow.status).in_(outbox.LOST),
+    col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
+    col(OutboxRow.notified_at).is_(None),
+).order_by(*_IN_ORDER)
+_LOST_OF = _LOST.where(col(OutboxRow.mail_id) == bindparam("mail"))
 
 
 @dataclass(frozen=True)
@@ -144,31 +159,55 @@ class Deliveries:
         with self.database.read() as connection:
             return tuple(DeliveryUpdate.model_validate(row) for row in connection.execute(query))
 
-    def unresolved(self, status: OutboxStatus | None = None) -> tuple[OutboxRecord, ...]:
-        """Return the mails whose delivery is not confirmed, the oldest first, without those that a person gave up."""
+    def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxEntry, ...]:
+        """Return the customers' mails that are `failed`, `uncertain` or undone, and that the desk was not notified of.
+
+        Args:
+            mail_id: Only mails that answer this one.
+        """
         with self.database.read() as connection:
-            return outbox.records(connection, *_unresolved(UNCONFIRMED), *equal((OutboxRow.status, status)))
+            if mail_id is None:
+                return _entries(connection, _LOST)
+            return _entries(connection, _LOST_OF, {"mail": mail_id})
+
+    def uncopied(self, since: datetime, limit: int) -> tuple[OutboxEntry, ...]:
+        """Return the mails sent since an instant that have no copy in the Sent folder yet, the oldest first."""
+        query = (
+            _ENTRIES.where(
+                col(OutboxRow.status) == OutboxStatus.SENT,
+                col(OutboxRow.sent_at) >= since,
+                col(OutboxRow.copied_at).is_(None),
+            )
+            .order_by(col(OutboxRow.sent_at), col(OutboxRow.id))
+            .limit(limit)
+        )
+        with self.database.read() as connection:
+            return _entries(connection, query)
 
     def unconfirmed(
         self,
         statuses: Collection[OutboxStatus] = UNCONFIRMED,
         limit: int | None = None,
         after: OutboxId | None = None,
-    ) -> tuple[Unconfirmed, ...]:
-        """Return the same mails without their bytes, of some statuses.
+    ) -> tuple[OutboxEntry, ...]:
+        """Return the mails whose delivery is not confirmed, the oldest first, without those that a person gave up.
 
         Args:
             limit: The most mails returned; None: all.
             after: Return only mails after this one in the list.
         """
-        place = (col(OutboxRow.created_at), col(OutboxRow.id))
-        query = select(*(getattr(OutboxRow, name) for name in Unconfirmed.model_fields)).where(*_unresolved(statuses))
+        query = _ENTRIES.where(*_unresolved(statuses))
         with self.database.read() as connection:
             if after is not None:
                 at = connection.scalar(select(OutboxRow.created_at).where(col(OutboxRow.id) == after))
-                query = query.where(tuple_(*place) > (at, after)) if at is not None else query
-            rows = connection.execute(query.order_by(*place).limit(limit))
-            return tuple(Unconfirmed.model_validate(row, from_attributes=True) for row in rows)
+                query = query.where(tuple_(*_IN_ORDER) > (at, after)) if at is not None else query
+            return _entries(connection, query.order_by(*_IN_ORDER).limit(limit))
+
+
+def _entries(
+    connection: Connection, query: Select[Any], values: dict[str, Any] | None = None
+) -> tuple[OutboxEntry, ...]:
+    return tuple(OutboxEntry.model_validate(row, from_attributes=True) for row in connection.execute(query, values))
 
 
 def _unresolved(statuses: Collection[OutboxStatus]) -> tuple[ColumnElement[bool], ...]:

@@ -25,13 +25,24 @@ HOLDER = text(
     " AND objid = :key AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 HAS_LEASES = text("SELECT to_regclass('leases') IS NOT NULL")
-ALIVE = text("SELECT holder FROM leases WHERE name LIKE 'worker:%' AND expires_at >= clock_timestamp() LIMIT 1")
-"""A worker whose lock was lost when the server was restarted still renews its lease."""
+RENEWED_S = 200
+"""A worker renews its lease within so many seconds: a third of the longest `engine.lease_s`."""
+ALIVE = text(
+    "SELECT holder FROM leases WHERE name LIKE 'worker:%' AND expires_at > to_timestamp(0) AND (expires_at >="
+    f" clock_timestamp() OR clock_timestamp() < pg_postmaster_start_time() + interval '{RENEWED_S} seconds') LIMIT 1"
+)
+"""Workers that may be alive without their lock: the lease is valid; or it was never given up, and the server was just
+started, so that its holder could not renew it."""
 
 
 @contextmanager
 def among_workers(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[bool]:
     """Work on a store, on PostgreSQL beside other workers; yields whether there can be others.
+
+    A restart of the server, or a cut connection, ends the lock, and it is not taken again. That is safe without a new
+    connection: workers share the lock, so they need it only against `only_process`, which also asks the leases. A
+    worker that goes on renews its lease, and so shortly after a start of the server `only_process` takes each lease
+    that was not given up for a living worker's. A lock that is taken again would leave a gap of the same length.
 
     Args and errors: as of `only_process`.
     """
@@ -92,7 +103,8 @@ def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) ->
             if not connection.scalar(text(f"SELECT {lock}(:key)"), {"key": RUN_LOCK}):
                 raise _taken(connection.scalar(HOLDER, {"key": RUN_LOCK}) or "")
             if not is_shared and connection.scalar(HAS_LEASES) and (alive := connection.scalar(ALIVE)):
-                raise _taken(f"{alive}, or it died less than engine.lease_s ago")
+                until = f"its lease ends after engine.lease_s, and {RENEWED_S} s after a start of the server"
+                raise _taken(f"{alive}, or it died: {until}")
         yield
     finally:
         connection.close()

@@ -51,11 +51,6 @@ LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 _IS_IT = col(OutboxRow.id) == bindparam("of")
 _ROWS = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
 _ROW = _ROWS.where(_IS_IT)
-_LOST = _ROWS.where(
-    col(OutboxRow.status).in_(LOST),
-    col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
-    col(OutboxRow.notified_at).is_(None),
-)
 _KIND = select(OutboxRow.kind).where(col(OutboxRow.id) == bindparam("of"))
 _LEFT = (
     sqlalchemy.select(
@@ -68,7 +63,6 @@ _LEFT = (
     .outerjoin(RenderedMailRow, is_its_rendered_mail())
     .where(_IS_IT)
 )
-_LOST_OF = _LOST.where(col(OutboxRow.mail_id) == bindparam("mail"))
 _CLAIM = (
     update(OutboxRow)
     .where(_IS_IT, col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) <= bindparam("now"))
@@ -198,17 +192,6 @@ class Outbox:
             rows = connection.execute(query.order_by(*place).limit(limit))
             return tuple(Due.model_validate(row, from_attributes=True) for row in rows)
 
-    def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
-        """Return the customers' mails that are `failed`, `uncertain` or undone, and that the desk was not notified of.
-
-        Args:
-            mail_id: Only mails that answer this one.
-        """
-        with self.database.read() as connection:
-            if mail_id is None:
-                return _records(connection, _LOST)
-            return _records(connection, _LOST_OF, {"mail": mail_id})
-
     def claim(self, outbox_id: OutboxId, now: datetime, by: str = "") -> bool:
         """Turn a due row from `ready` to `sending` and count the attempt; False: another caller has it.
 
@@ -274,21 +257,6 @@ class Outbox:
         )
         with self.database.write() as connection:
             return affected(connection, statement)
-
-    def uncopied(self, since: datetime, limit: int) -> tuple[OutboxRecord, ...]:
-        """Return the mails sent since an instant that have no copy in the Sent folder yet, the oldest first."""
-        query = (
-            select(OutboxRow)
-            .where(
-                col(OutboxRow.status) == OutboxStatus.SENT,
-                col(OutboxRow.sent_at) >= since,
-                col(OutboxRow.copied_at).is_(None),
-            )
-            .order_by(col(OutboxRow.sent_at), col(OutboxRow.id))
-            .limit(limit)
-        )
-        with self.database.read() as connection:
-            return tuple(OutboxRecord.model_validate(row) for row in connection.execute(query))
 
     def mark_copied(self, outbox_id: OutboxId, at: datetime) -> None:
         """Record that the Sent folder has the mail; the first instant stays."""

@@ -3,8 +3,9 @@
 A case is kept whole or deleted whole, so what others wrote in the person's cases goes with them. Mails outside of these
 cases are found by their bytes (`raws`), which only the caller can read.
 
-Invariant: nothing is deleted while a mail of the person is being handled or may still be sent, and the ids of deleted
-mails are kept, so that the same bytes are never answered again. Checked by tests/contract/store/test_persons.py.
+Invariant: nothing is deleted while a mail of the person is being handled or may still be sent; the ids of deleted mails
+are kept before anything of them goes, so that a run that died is finished, and the same bytes are never answered
+again. Checked by tests/contract/store/test_persons.py.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from support_agent.errors import PermanentError
 from support_agent.store import audit
 from support_agent.store.audit import Act
 from support_agent.store.database import Database
+from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record
 from support_agent.store.retention import UNFINISHED, delete_whole
-from support_agent.store.rows import affected, is_of
+from support_agent.store.rows import affected, insert_if_new, is_of
 from support_agent.store.suppressions import Suppression
 from support_agent.store.tables import (
     CaseChangeRow,
     CaseRow,
+    ForgottenMailRow,
     LabelRow,
     MailRow,
     OutboxRow,
@@ -84,6 +87,16 @@ class Kept(Record):
         """Whether the store knows nothing of the person."""
         return not (self.cases or self.mails or self.suppressions)
 
+    def require_finished(self) -> None:
+        """Refuse to delete what is being handled or may still leave.
+
+        Raises:
+            PermanentError: something is unfinished (code `unfinished`); it says what ends it.
+        """
+        if self.unfinished:
+            what = "; ".join(self.unfinished[:3])
+            raise PermanentError(f"nothing was forgotten, because work is unfinished: {what}", code="unfinished")
+
 
 @dataclass(frozen=True)
 class Persons:
@@ -112,7 +125,7 @@ class Persons:
             with self.database.read() as connection:
                 return connection.execute(query).first()
         except PermanentError as error:
-            if error.code != "forgotten":
+            if error.code not in (FORGOTTEN, NO_KEY):
                 raise
             return None
 
@@ -126,23 +139,33 @@ class Persons:
         with self.database.read() as connection:
             return _found(connection, addresses, mentions)
 
+    def begun(self) -> tuple[MailId, ...]:
+        """Mails without a case that a run which died has begun to delete: without their key nobody finds them."""
+        query = select(MailRow.id).join(ForgottenMailRow, col(ForgottenMailRow.id) == col(MailRow.id))
+        with self.database.read() as connection:
+            return tuple(map(MailId, connection.scalars(query.where(col(MailRow.case_id).is_(None)))))
+
     def forget(self, kept: Kept, at: datetime, about: JsonObject) -> Kept:
-        """Delete what was found, with what has come to the same cases since, and write it into the audit log.
+        """Delete what was found, and write it into the audit log.
 
         Args:
             about: What the log says besides the counts; nothing of the person.
         Returns:
             What was deleted.
         Raises:
-            PermanentError: something is unfinished (code `unfinished`); nothing is deleted.
+            PermanentError: something is unfinished, or has come since it was found (code `unfinished`); nothing is
+                deleted.
         """
+        with self.database.write() as connection:  # save, then act: what is begun is found without the keys, too
+            for mail_id in kept.mails:
+                insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
         with self.database.write() as connection:
             cases = select(CaseRow.id).where(col(CaseRow.id).in_(kept.cases)).with_for_update()
             connection.execute(cases).all()
             now = _found(connection, kept.addresses, kept.mails)
-            if now.unfinished:
-                what = "; ".join(now.unfinished[:3])
-                raise PermanentError(f"nothing was forgotten, because work is unfinished: {what}", code="unfinished")
+            now.require_finished()
+            if set(now.mails) - set(kept.mails):
+                raise PermanentError("mail of the person has come in meanwhile: run it again", code="unfinished")
             delete_whole(connection, self.database.vault, now.cases, now.mails)
             affected(connection, delete(SuppressionRow).where(_is_of(SuppressionRow.address, kept.addresses)))
             audit.append(connection, Act.FORGOTTEN, "the operator", at, {**about, "counts": dict(now.counts)})

@@ -7,12 +7,13 @@ tests/integration/store/test_sealed_store.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, type_coerce, update
+import sqlalchemy
+from sqlalchemy import Connection, LargeBinary, func, type_coerce, update
 from sqlmodel import col, select
 
 from support_agent.core.parts import batches
@@ -21,11 +22,21 @@ from support_agent.store import audit
 from support_agent.store.audit import Act
 from support_agent.store.columns import SealedBytes, SealedJson, SealedText
 from support_agent.store.database import Database
+from support_agent.store.keys import no_keys
 from support_agent.store.records import Deleted, MailId
 from support_agent.store.retention import delete_whole
 from support_agent.store.rows import affected
-from support_agent.store.tables import CaseRow, MailRow, OutboxRow, PlanRow, RenderedMailRow, Row, ToolCallRow
-from support_agent.store.vault import MAGIC, about
+from support_agent.store.tables import (
+    HAS_BYTES,
+    CaseRow,
+    MailRow,
+    OutboxRow,
+    PlanRow,
+    RenderedMailRow,
+    Row,
+    ToolCallRow,
+)
+from support_agent.store.vault import ID_BYTES, MAGIC, about
 
 PART = 500
 SEALED: tuple[tuple[type[Row], str], ...] = (
@@ -36,6 +47,11 @@ SEALED: tuple[tuple[type[Row], str], ...] = (
     (OutboxRow, "mail_id"),
 )
 """The tables with sealed columns, and their column with the mail's id; a case is sealed with its first mail."""
+
+HEAD_BYTES = len(MAGIC) + ID_BYTES
+_FIRST = func.substr(type_coerce(col(MailRow.raw), LargeBinary), 1, HEAD_BYTES, type_=LargeBinary)
+_HEADS: Any = sqlalchemy.select(col(MailRow.id), _FIRST.label("first"))
+"""Mails with the beginning of their bytes as they are stored, which says whose key opens them."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +69,68 @@ class Sealing:
         if not self.database.vault.seals:
             raise ConfigError("store.encrypt is false: set it to true first")
         count = 0
-        for mail_id in self._mails():
+        for mail_id, _ in self._mails():
             with self.database.write() as connection, about(mail_id):
-                if _is_sealed(connection, mail_id) is False:
+                head = connection.execute(_HEADS.where(col(MailRow.id) == mail_id)).first()
+                if head is not None and head.first and not _is_sealed(head):
                     _seal(connection, mail_id)
                     count += 1
         return count
 
-    def delete_unreadable(self, at: datetime, *, dry_run: bool = False) -> Deleted:
-        """Delete the mails whose key was destroyed, with their cases: what an old backup of the store brought back.
+    def require_keys(self, *, may_create: bool = False) -> None:
+        """Refuse to work without the keys of this store: the newest mail must be one that they open, or was forgotten.
+
+        Args:
+            may_create: Create the keys of a store that has no mail yet, if it encrypts.
+        Raises:
+            ConfigError: there are no keys, or others, or the master key does not open them; it says what to do.
+        """
+        newest = _HEADS.where(HAS_BYTES).order_by(col(MailRow.received_at).desc()).limit(1)
+        with self.database.read() as connection:
+            found = connection.execute(newest).first()
+        keys, is_sealed = self.database.vault.keys, found is not None and _is_sealed(found)
+        if is_sealed and not keys.is_there():
+            raise no_keys(keys.url)
+        if is_sealed or self.database.vault.seals:
+            keys.check(may_create=may_create)
+        if found is not None and is_sealed and keys.lost([found.id]).missing:
+            where, todo = keys.url.render_as_string(hide_password=True), "`support-agent keys unreadable` deletes it"
+            what = f"the keys in {where} are not those of this store: mail {found.id} has none"
+            raise ConfigError(f"{what}: put back today's keys; if they are lost, {todo}")
+
+    def require_any_keys(self) -> None:
+        """Refuse to use a store that has encrypted mails while there are no keys at all, or the master key is wrong.
+
+        Raises:
+            ConfigError: it says what to do.
+        """
+        keys = self.database.vault.keys
+        if any(is_sealed for _, is_sealed in self._mails()):
+            if not keys.is_there():
+                raise no_keys(keys.url)
+            keys.check()
+
+    def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:
+        """Those of these mails whose bytes cannot be read any more, because their key is gone."""
+        sealed = set[MailId]()
+        for part in batches(sorted(mail_ids)):
+            with self.database.read() as connection:
+                heads = connection.execute(_HEADS.where(col(MailRow.id).in_(part))).all()
+            sealed |= {MailId(head.id) for head in heads if _is_sealed(head)}
+        destroyed, missing = self.database.vault.lost(sealed)
+        return sealed & (destroyed | missing)
+
+    def delete_unreadable(self, at: datetime, *, dry_run: bool = False, is_certain: bool = False) -> Deleted:
+        """Delete the mails whose key is gone, with their cases: what an old backup of the store brought back.
 
         Args:
             dry_run: Only count them.
+            is_certain: Only those whose key was destroyed; a key that is missing may still be somewhere.
         """
+        is_sealed = dict(self._mails())
+        destroyed, missing = self.database.vault.lost(is_sealed.keys())
+        lost = set(destroyed if is_certain else destroyed | {mail_id for mail_id in missing if is_sealed[mail_id]})
         with self.database.read() as connection:
-            sealed = {mail_id for mail_id in self._mails() if _is_sealed(connection, mail_id)}
-            lost = self.database.vault.without_key(sealed)
             of_lost = [select(MailRow.case_id).where(col(MailRow.id).in_(part)) for part in batches(sorted(lost))]
             cases = sorted({str(case_id) for query in of_lost for case_id in connection.scalars(query) if case_id})
             for part in batches(cases):
@@ -80,24 +142,21 @@ class Sealing:
                 audit.append(connection, Act.FORGOTTEN, "the operator", at, {"unreadable": deleted.model_dump()})
         return deleted
 
-    def _mails(self) -> Iterator[MailId]:
+    def _mails(self) -> Iterator[tuple[str, bool]]:
+        """The id of every mail, and whether its bytes are encrypted."""
         last = ""
         while True:
-            query = select(MailRow.id).where(col(MailRow.id) > last).order_by(col(MailRow.id)).limit(PART)
+            query = _HEADS.where(col(MailRow.id) > last).order_by(col(MailRow.id)).limit(PART)
             with self.database.read() as connection:
-                ids = connection.scalars(query).all()
-            yield from map(MailId, ids)
-            if len(ids) < PART:
+                heads = connection.execute(query).all()
+            yield from ((head.id, _is_sealed(head)) for head in heads)
+            if len(heads) < PART:
                 return
-            last = ids[-1]
+            last = heads[-1].id
 
 
-def _is_sealed(connection: Connection, mail_id: str) -> bool | None:
-    """Whether a mail's bytes are encrypted; None: retention has emptied them."""
-    stored = connection.scalars(
-        select(type_coerce(col(MailRow.raw), LargeBinary)).where(col(MailRow.id) == mail_id)
-    ).first()
-    return bytes(stored).startswith(MAGIC + bytes.fromhex(mail_id)) if stored else None
+def _is_sealed(head: Any) -> bool:
+    return bytes(head.first).startswith(MAGIC + bytes.fromhex(head.id))
 
 
 def _seal(connection: Connection, mail_id: str) -> None:

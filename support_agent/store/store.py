@@ -17,6 +17,7 @@ from support_agent.store.connections import normalise_url
 from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database
 from support_agent.store.deliveries import Deliveries
+from support_agent.store.keys import KeySettings
 from support_agent.store.labels import Labels
 from support_agent.store.leases import Leases
 from support_agent.store.mails import Mails
@@ -32,7 +33,6 @@ from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
 from support_agent.store.used_keys import UsedKeys
 from support_agent.store.uses import Uses
-from support_agent.store.vault import KeySettings
 from support_agent.store.versions import Versions
 from support_agent.store.waiting import Waits
 from support_agent.store.watching import Watching

@@ -13,7 +13,15 @@ from sqlalchemy import JSON, BigInteger, Index, LargeBinary, MetaData, UniqueCon
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
-from support_agent.store.columns import KeyText, SealedBytes, SealedJson, SealedText, StoredText, UtcDateTime
+from support_agent.store.columns import (
+    KeyText,
+    SealedBytes,
+    SealedJson,
+    SealedNote,
+    SealedText,
+    StoredText,
+    UtcDateTime,
+)
 
 NAMING = {
     "pk": "pk_%(table_name)s",
@@ -41,7 +49,7 @@ class CaseRow(Row, table=True):
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     customer_address: str = Field(sa_type=KeyText, index=True)
-    subject: str = Field(sa_type=SealedText)
+    subject: str = Field(sa_type=SealedNote)
     state: str = Field(sa_type=StoredText, index=True)
     opened_at: datetime = Field(sa_type=UtcDateTime, index=True)
     assignee: str | None = Field(default=None, sa_type=StoredText)
@@ -97,11 +105,11 @@ class MailRow(Row, table=True):
     case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
     status: str = Field(sa_type=StoredText)
     reason_code: str | None = Field(default=None, sa_type=StoredText)
-    why: str | None = Field(default=None, sa_type=SealedText)
+    why: str | None = Field(default=None, sa_type=SealedNote)
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     sender_address: str | None = Field(default=None, sa_type=KeyText)
     level: int | None = None
-    sender_why: str | None = Field(default=None, sa_type=SealedText)
+    sender_why: str | None = Field(default=None, sa_type=SealedNote)
     screening_verdict: str | None = Field(default=None, sa_type=StoredText)
     screening_rule: str | None = Field(default=None, sa_type=StoredText)
     in_doubt: bool = Field(default=False, sa_column_kwargs={"server_default": false()})

@@ -23,6 +23,7 @@ class AlarmKind(StrEnum):
     PAUSED = "paused"
     LIMITED = "limited"
     UNCERTAIN = "uncertain"
+    UNREADABLE = "unreadable"
     MODEL = "model"
     CERTIFICATE = "certificate"
     TOKEN = "token"

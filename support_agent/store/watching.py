@@ -57,6 +57,18 @@ class Watching:
             found = connection.execute(query).first()
             return None if found is None else (MailId(found[0]), found[1])
 
+    def newest_mails(self, most: int) -> tuple[MailId, ...]:
+        """Return the mails that came in last, the newest first."""
+        query = select(MailRow.id).order_by(col(MailRow.received_at).desc()).limit(most)
+        with self.database.read() as connection:
+            return tuple(map(MailId, connection.scalars(query)))
+
+    def quarantined(self, codes: Collection[str], most: int) -> tuple[MailId, ...]:
+        """Return mails that were quarantined for these reasons, up to a limit."""
+        is_its = (col(MailRow.status) == MailStatus.QUARANTINED, col(MailRow.reason_code).in_(codes))
+        with self.database.read() as connection:
+            return tuple(map(MailId, connection.scalars(select(MailRow.id).where(*is_its).limit(most))))
+
     def has_come(self, folder: str, since: datetime, until: datetime) -> bool:
         """Whether any mail of a folder was recorded from an instant on, before another."""
         query = select(MailRow.id).where(

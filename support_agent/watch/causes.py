@@ -2,7 +2,7 @@
 metrics all read this one list.
 
 Invariant: the same store gives the same causes in every process, and a cause says nothing of what is in a mail: counts,
-instants, and the names of the company's own servers. Checked by tests/unit/watch/test_causes.py.
+instants, ids, and the names of the company's own servers. Checked by tests/unit/watch/test_causes.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates
 from support_agent.config.agent import AgentSettings
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.settings import Settings
-from support_agent.core.diagnosis import mails
+from support_agent.core.diagnosis import mails, named
 from support_agent.core.frozen import Frozen
+from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import OutboxStatus
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind, Expiring
@@ -57,6 +58,7 @@ def causes(store: Store, settings: Settings, now: datetime) -> tuple[Cause, ...]
         *paused(settings.agent),
         *limits,
         *_uncertain(store, settings, now),
+        *_unreadable(store),
         *_model(store, settings, now),
         *_expiring(store, settings, now),
     )
@@ -121,6 +123,20 @@ def _uncertain(store: Store, settings: Settings, now: datetime) -> Iterator[Caus
     if old := [row for row in rows if row.created_at <= before]:
         what = f"{mails(len(old))} may or may not have been sent, the oldest of {_utc(old[0].created_at)}"
         yield Cause(kind=AlarmKind.UNCERTAIN, what=what, todo=UNCERTAIN_TODO)
+
+
+def _unreadable(store: Store) -> Iterator[Cause]:
+    """Mails that a person should see, and that nobody can read."""
+    losses = store.deliveries.unnotified_losses()
+    unreadable = store.sealing.unreadable({lost.mail_id for lost in losses})
+    lost = [lost.id for lost in losses if lost.mail_id in unreadable]
+    if found := [*lost, *store.watching.quarantined((FORGOTTEN, NO_KEY), MOST_COUNTED)]:
+        what = f"{mails(len(found))} cannot be read, because the keys are gone: {named(found)}"
+        todo = (
+            "look whether the keys are those of today: if they are, the mails were forgotten, and"
+            " `support-agent keys unreadable` deletes what is left"
+        )
+        yield Cause(kind=AlarmKind.UNREADABLE, what=what, todo=todo)
 
 
 def _model(store: Store, settings: Settings, now: datetime) -> Iterator[Cause]:

@@ -22,6 +22,7 @@ from support_agent.engine.steps import known_error
 from support_agent.errors import TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind, AlarmRecord, AlarmState, Expiring
 from support_agent.watch.causes import Cause, causes
@@ -31,11 +32,14 @@ log = structlog.get_logger(__name__)
 BREAK = timedelta(seconds=30)
 """Pause between two rounds."""
 DAY = timedelta(days=1)
+CARRIERS = 100
+"""So many mails are looked at for one that an alarm can be stored with."""
 OVER: Mapping[AlarmKind, str] = {
     AlarmKind.MAILBOX_UNREACHABLE: "the mailbox is read to its end again",
     AlarmKind.MAILBOX_SILENT: "new mail has come in",
     AlarmKind.BACKLOG: "no mail waits for that long any more",
     AlarmKind.UNCERTAIN: "somebody has decided about each mail that may not have been sent",
+    AlarmKind.UNREADABLE: "no mail is left that cannot be read",
     AlarmKind.MODEL: "no more mails go to people because of the language model",
     AlarmKind.CERTIFICATE: "the certificates are valid for longer",
     AlarmKind.TOKEN: "the refresh token is valid for longer",
@@ -91,6 +95,12 @@ class Alarms:
             return False
         return self._tell(kind, AlarmState.ENDED, None, since, last, last.since)
 
+    def _carrier(self) -> MailId | None:
+        """The newest mail that can be read."""
+        newest = self.store.watching.newest_mails(CARRIERS)
+        unreadable = self.store.sealing.unreadable(newest)
+        return next((mail_id for mail_id in newest if mail_id not in unreadable), None)
+
     def _tell(
         self,
         kind: AlarmKind,
@@ -104,7 +114,7 @@ class Alarms:
         watch, now = self.settings.watch, self.now()
         what, todo = (cause.what, cause.todo) if cause is not None else (OVER[kind], "")
         number = 1 if last is None else last.number + 1
-        carrier = self.store.watching.newest_mail()
+        carrier = self._carrier()
         if carrier is None or self.store.watching.told_since(now - DAY) >= watch.max_alarms_a_day:
             log.info("alarm_not_mailed", kind=kind.value, what=what)
             return False
@@ -122,7 +132,7 @@ class Alarms:
             again_h=watch.alarm_every_h,
         )
         try:
-            queued = self.queue.alarm(alarm, record, carrier[0])
+            queued = self.queue.alarm(alarm, record, carrier)
             if queued is not None:
                 self.outbox_sender.deliver(queued)
         except TransientError:

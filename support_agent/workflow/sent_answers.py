@@ -22,8 +22,9 @@ from support_agent.mail.keys import ORIGIN_HEADER, is_own_message_id
 from support_agent.mail.machines.machine_headers import REPORT_PARTS, auto_submitted, vendor_fields
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SENT_USE
+from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.desk_records import LabelSource
-from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import FolderState
 from support_agent.workflow.labelling import Labelling
@@ -39,7 +40,7 @@ MOST = 100
 Place = tuple[datetime, OutboxId]
 
 
-def _place(row: OutboxRecord) -> Place:
+def _place(row: OutboxEntry) -> Place:
     """Its place in the order of the outbox."""
     return row.created_at, row.id
 
@@ -76,7 +77,7 @@ class SentAnswers:
     def look_after(self) -> None:
         """Look for answers that wait, and withdraw those whose mail a person has answered."""
         now = self.now()
-        waiting = self._next(self.store.outbox.find(status=OutboxStatus.PROPOSED))
+        waiting = self._next(self.store.deliveries.unconfirmed((OutboxStatus.PROPOSED,)))
         if not waiting or not self._rounds.is_due(now):
             return
         self._rounds.begin(now)
@@ -88,7 +89,7 @@ class SentAnswers:
         except SupportAgentError as error:
             log.warning("sent_answers_failed", code=error.code, error=str(error))
 
-    def _look_in(self, mailbox: SentMails, folder: str, waiting: Sequence[OutboxRecord]) -> None:
+    def _look_in(self, mailbox: SentMails, folder: str, waiting: Sequence[OutboxEntry]) -> None:
         """Look for answers; for those that were looked for already only if the folder has changed since."""
         state = mailbox.folder_state(folder)
         if state != self._state or state.uid_next is None:
@@ -99,13 +100,13 @@ class SentAnswers:
                 self._looked.add(proposed.id)
             self._last = _place(proposed)
 
-    def _next(self, waiting: Sequence[OutboxRecord]) -> list[OutboxRecord]:
+    def _next(self, waiting: Sequence[OutboxEntry]) -> list[OutboxEntry]:
         """The answers to look for in this round: those older than the last one, then the newest."""
         last, newest_first = self._last, sorted(waiting, key=_place, reverse=True)
         begin = next((at for at, row in enumerate(newest_first) if last is not None and _place(row) < last), 0)
         return [*newest_first[begin:], *newest_first[:begin]][:MOST]
 
-    def _look(self, mailbox: SentMails, folder: str, proposed: OutboxRecord) -> None:
+    def _look(self, mailbox: SentMails, folder: str, proposed: OutboxEntry) -> None:
         mail = self.store.mails.get(proposed.mail_id)
         if mail is None:
             return
@@ -120,7 +121,7 @@ class SentAnswers:
                 log.info("answered_by_person", case_id=proposed.case_id, outbox_id=proposed.id)
                 return
 
-    def _is_of_person(self, message: Message, proposed: OutboxRecord) -> bool:
+    def _is_of_person(self, message: Message, proposed: OutboxEntry) -> bool:
         """Whether a person wrote a mail to this customer; copies of our own mails and automatic replies are not."""
         is_own = is_own_message_id(self.settings.agent.secrets, message.message_id) or message.all_headers(
             ORIGIN_HEADER

@@ -118,7 +118,8 @@ class Starts:
             raw = self.store.mails.raw(mail_id)
         except PermanentError as error:
             log.critical("mail_not_readable", mail_id=mail_id, code=error.code)
-            self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, str(error), self.now())
+            # No reason in words: it would be sealed with a new key, which would hide that the mail's own is gone.
+            self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, None, self.now())
             return
         self.start(mail_id, parsed(raw))
 

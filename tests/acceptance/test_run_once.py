@@ -22,9 +22,10 @@ from sqlalchemy import update
 from sqlmodel import col, select
 
 from support_agent.config.packaged_files import packaged
+from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store
 from support_agent.store.tables import OutboxRow
-from support_agent.store.vault import KeySettings, about
+from support_agent.store.vault import about
 from tests.acceptance.program import Done, demo_mail, environment, workspace_in
 from tests.journey.program import COMMAND
 from tests.servers.dovecot import PASSWORD, Dovecot

@@ -46,7 +46,7 @@ def test_a_mail_that_an_admin_gives_up_is_off_the_list_and_no_news_for_the_desk(
     assert "Every mail that left was taken by the server." in page
     assert status_of(office, row) == OutboxStatus.FAILED
     assert _news(auto) == before
-    assert office.store.deliveries.unresolved() == ()
+    assert office.store.deliveries.unconfirmed() == ()
 
 
 def test_a_mail_is_sent_again(office: Office) -> None:

@@ -15,10 +15,9 @@ from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Part, read_chunks, write_part
 from support_agent.store.connections import normalise_url
+from support_agent.store.keys import SCHEMA, Keys, key_settings
 
 FOLDER = "files"
-KEYS = ("-keys.sqlite3", "-master.key")
-"""Ends of the names of the files with the keys of encrypted mails (`store.vault`)."""
 ELSEWHERE = "elsewhere"
 """Folder for files that are not below the configuration's folder; there with their whole path."""
 
@@ -41,11 +40,9 @@ def copy_files(made: Path, config: Path, configured: Iterable[Configured]) -> tu
 
 
 def left_out(settings: Settings) -> tuple[str, ...]:
-    """The files with secrets that the configuration names, and the keys of encrypted mails beside a SQLite store."""
+    """The files with secrets that the configuration names, and the keys of encrypted mails, wherever they are."""
     agent, oauth = settings.agent, settings.oauth
-    store = normalise_url(settings.store.url)
-    path = Path(store.database or "")
-    keys = [path.with_name(f"{path.stem}{end}") for end in KEYS] if store.drivername == "sqlite" else []
+    keys = Keys(normalise_url(settings.store.url), key_settings(settings.store), settings.store.timeout_s)
     files = (
         agent.secret_file,
         *agent.previous_secret_files,
@@ -53,9 +50,11 @@ def left_out(settings: Settings) -> tuple[str, ...]:
         settings.store.master_key_file,
         oauth.client_secret_file,
         oauth.refresh_token_file,
-        *(file for file in keys if file.exists()),
+        *(file for file in keys.files if file.exists()),
     )
-    return tuple(dict.fromkeys(str(file) for file in files if file is not None))
+    schema = f"the schema {SCHEMA} of {keys.url.render_as_string(hide_password=True)}"
+    on_server = [schema] if settings.store.encrypt and not keys.files else []
+    return (*dict.fromkeys(str(file) for file in files if file is not None), *on_server)
 
 
 def _files(config: Path, settings: Settings) -> Iterator[Path]:

@@ -26,6 +26,7 @@ from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.audit import Act
 from support_agent.store.connections import normalise_url
+from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import JsonObject
 from support_agent.store.store import Store
@@ -38,13 +39,16 @@ class Restored(NamedTuple):
     """What was done.
 
     `finished_only`: an earlier restore that was interrupted was finished, and nothing else was done. `kept`: where each
-    store before lies. `uncertain`: mails to customers that a person must look after.
+    store before lies. `uncertain`: mails to customers that a person must look after. `forgotten`: mails whose key was
+    destroyed since the backup, which were deleted again. `unreadable`: mails whose key is missing, which stay.
     """
 
     manifest: Manifest
     finished_only: bool
     kept: tuple[str, ...]
-    uncertain: int
+    uncertain: int = 0
+    forgotten: int = 0
+    unreadable: int = 0
 
 
 def restore(
@@ -65,7 +69,8 @@ def restore(
         may_replace: A store that has mails is replaced and kept aside.
         is_exact: Nothing has happened since the backup: the workers go on exactly there.
     Raises:
-        ConfigError: a worker runs, a store has mails, or a newer version of the program made the backup.
+        ConfigError: a worker runs, a store has mails, a newer version of the program made the backup, or the keys of
+            its encrypted mails are not there.
         PermanentError: the backup is damaged. In each case nothing was changed.
     """
     manifest = verify(archive)
@@ -79,17 +84,21 @@ def restore(
             for brand, one in brands.items()
         }
         if (kept := _finish_earlier(targets, now)) is not None:
-            return Restored(manifest, True, kept, 0)
+            return Restored(manifest, True, kept)
         if not may_replace:
             _refuse_full(targets, brands)
         if is_exact:
             _create_records(manifest, brands)
-        uncertain = 0
+        uncertain = forgotten = unreadable = 0
         for brand, target in targets.items():
             engine = manifest.engine if is_exact else None
             target.stage(archive, manifest.stores[brand], engine)
-            with target.staged() as store:
+            with target.staged(key_settings(brands[brand].store)) as store:
                 store.upgrade()
+                store.sealing.require_any_keys()
+                # Only what was certainly forgotten: a key that is missing may be in another copy of the keys.
+                forgotten += store.sealing.delete_unreadable(now, is_certain=True).mails
+                unreadable += store.sealing.delete_unreadable(now, dry_run=True).mails
                 doubted = 0 if is_exact else put_in_doubt(store, manifest.made_at, now, brands[brand].imap)
                 about: JsonObject = {
                     "made_at": manifest.made_at.isoformat(),
@@ -98,7 +107,7 @@ def restore(
                 }
                 store.audit.add(Act.RESTORED, "the operator", now, about)
                 uncertain += doubted
-        return Restored(manifest, False, _exchange(targets, now), uncertain)
+        return Restored(manifest, False, _exchange(targets, now), uncertain, forgotten, unreadable)
 
 
 def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
@@ -131,7 +140,7 @@ def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations
         if copy.kind not in normalise_url(settings.store.url).drivername:
             what = f"the backup is one of {copy.kind}, and store.url names another kind of database"
             raise ConfigError(f"{what}: name one of the same kind", code="backup")
-        with Store.open(settings.store.url, migrations_dir) as store:
+        with Store.open(settings.store.url, migrations_dir, keys=key_settings(settings.store)) as store:
             if not store.database.knows(copy.schema_version):
                 raise _newer(manifest, f"schema {copy.schema_version}", f"schemas up to {store.database.head()}")
     if is_exact:

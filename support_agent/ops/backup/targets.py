@@ -7,7 +7,9 @@ before is kept aside. Checked by tests/integration/backup/test_kills.py: `kill -
 
 from __future__ import annotations
 
+import glob
 import math
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from support_agent.ops.backup.archive import DatabaseCopy, free_name, read_chunk
 from support_agent.ops.backup.snapshot import OLDER_TABLES, copy_in, quoted
 from support_agent.store.connections import RESTORING, normalise_url, restoring_folder
 from support_agent.store.database import VERSION_TABLE, mapped_errors
+from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
 
@@ -47,8 +50,8 @@ class Target(Protocol):
     def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
         """Copy the backup beside the store before; `engine` None: no records of the engine."""
 
-    def staged(self) -> Store:
-        """The staged store, to be upgraded."""
+    def staged(self, keys: KeySettings) -> Store:
+        """The staged store, to be upgraded; it has the keys of the store that it will be."""
 
     def pledge(self) -> None:
         """Let nobody open the store from now on; the staged one is on the disk."""
@@ -61,6 +64,9 @@ class Target(Protocol):
 
     def discard(self) -> None:
         """Delete what was staged."""
+
+    def left(self) -> tuple[str, ...]:
+        """Stores that lie aside, replaced or staged by earlier restores: each with what deletes it."""
 
 
 def target_of(url: str, migrations_dir: Path, timeout_s: float, *, has_engine: bool) -> Target:
@@ -111,9 +117,9 @@ class FileTarget:
             chunks = read_chunks(archive / copy.parts[0].path) if copy is not None else iter(())
             write_part(self._unfinished, f"new/{name}", chunks)
 
-    def staged(self) -> Store:
+    def staged(self, keys: KeySettings) -> Store:
         url = URL.create("sqlite", database=str(self._unfinished / "new" / "store"))
-        return Store.open(url.render_as_string(), self._migrations_dir, timeout_s=self._timeout_s)
+        return Store.open(url.render_as_string(), self._migrations_dir, timeout_s=self._timeout_s, keys=keys)
 
     def pledge(self) -> None:
         self._refuse_open_files()
@@ -151,6 +157,11 @@ class FileTarget:
     def discard(self) -> None:
         if self._unfinished.exists():
             shutil.rmtree(self._unfinished)
+
+    def left(self) -> tuple[str, ...]:
+        replaced = sorted(self._path.parent.glob(f"{glob.escape(self._path.name)}.replaced-*"))
+        staged = [self._unfinished] if self._unfinished.exists() else []
+        return tuple(f"{path}: rm -r {shlex.quote(str(path))}" for path in (*replaced, *staged))
 
     def _put_aside(self, path: Path) -> None:
         """Move a database with its side files; after a kill the rest of them."""
@@ -205,7 +216,7 @@ class ServerTarget:
         self.discard()
         with self._connected() as connection:
             connection.execute(text(f"CREATE SCHEMA {self._unfinished}"))
-        with self.staged() as staged:
+        with self.staged(KeySettings()) as staged:
             staged.database.upgrade(str(store.schema_version))
         with self._connected() as connection:
             for part in store.parts:
@@ -217,11 +228,12 @@ class ServerTarget:
                 connection.execute(text(f"CREATE TABLE {here} (LIKE {there})"))
                 copy_in(connection, staged_part, read_chunks(archive / part.path), self._unfinished)
 
-    def staged(self) -> Store:
+    def staged(self, keys: KeySettings) -> Store:
         given = self._url.query.get("options", "")
         options = f"{given if isinstance(given, str) else ' '.join(given)} -csearch_path={self._unfinished}".strip()
         url = self._url.update_query_dict({"options": options})
-        return Store.open(url.render_as_string(hide_password=False), self._migrations_dir, timeout_s=self._timeout_s)
+        name = url.render_as_string(hide_password=False)
+        return Store.open(name, self._migrations_dir, timeout_s=self._timeout_s, keys=keys)
 
     def pledge(self) -> None:
         with self._connected() as connection:
@@ -272,6 +284,12 @@ class ServerTarget:
     def discard(self) -> None:
         with self._connected() as connection:
             connection.execute(text(f"DROP SCHEMA IF EXISTS {self._unfinished} CASCADE"))
+
+    def left(self) -> tuple[str, ...]:
+        with self._connected() as connection:
+            schemas = sorted(inspect(connection).get_schema_names())
+        aside = [name for name in schemas if name.startswith(KEPT) or name == self._unfinished]
+        return tuple(f"the schema {name}: DROP SCHEMA {name} CASCADE" for name in aside)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:

@@ -64,11 +64,10 @@ def test_what_the_sources_do_not_allow_changes_nothing(store: Store) -> None:
 @pytest.mark.parametrize("status", OutboxStatus)
 def test_all_that_is_not_known_to_be_out_is_open(store: Store, status: OutboxStatus) -> None:
     row = bring_to(store, status)
-    assert [record.id for record in store.deliveries.unresolved()] == [row.id] * (
+    assert [record.id for record in store.deliveries.unconfirmed()] == [row.id] * (
         status not in (SENT, OutboxStatus.CANCELLED)
     )
-    assert store.deliveries.unresolved(status) == store.deliveries.unresolved()
-    assert store.deliveries.unresolved(SENT) == ()
+    assert [record.id for record in store.deliveries.unconfirmed((status,))] == [row.id]
 
 
 def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fails_anew(store: Store) -> None:
@@ -76,15 +75,15 @@ def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fail
     row = bring_to(store, SENT)
     assert update(store, row, FAILED, BOUNCE)
     assert not update(store, row, FAILED, BOUNCE)
-    assert [record.id for record in store.deliveries.unresolved()] == [row.id]
+    assert [record.id for record in store.deliveries.unconfirmed()] == [row.id]
     assert update(store, row, FAILED)
     assert not update(store, row, FAILED)
     assert not update(store, row, FAILED, BOUNCE)
-    assert store.deliveries.unresolved() == ()
+    assert store.deliveries.unconfirmed() == ()
     assert update(store, row, READY)
     assert store.outbox.claim(row.id, LATER)
     MARKS[FAILED](store, row.id)
-    assert [record.id for record in store.deliveries.unresolved()] == [row.id]
+    assert [record.id for record in store.deliveries.unconfirmed()] == [row.id]
     assert [told.after for told in store.deliveries.of(row.id)] == [FAILED, FAILED, READY]
 
 
@@ -93,13 +92,13 @@ def test_s64_a_loss_that_became_certain_is_told_again(store: Store, by: Delivery
     """Rule: once as uncertain, once as failed; a person who gives it up has seen it and is news to nobody."""
     row = bring_to(store, UNCERTAIN)
     assert tell(store, row) is not None
-    assert store.outbox.unnotified_losses() == ()
+    assert store.deliveries.unnotified_losses() == ()
     assert update(store, row, FAILED, by)
     is_news = by is not OPERATOR
-    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * is_news
+    assert [lost.id for lost in store.deliveries.unnotified_losses()] == [row.id] * is_news
     assert not update(store, row, FAILED, BOUNCE)
     assert (tell(store, row, number=3) is not None) is is_news
-    assert store.outbox.unnotified_losses() == ()
+    assert store.deliveries.unnotified_losses() == ()
 
 
 def test_s66_what_was_sent_and_not_copied_is_known_and_copied_once(store: Store) -> None:
@@ -107,11 +106,11 @@ def test_s66_what_was_sent_and_not_copied_is_known_and_copied_once(store: Store)
     row, waiting = queue(store, 1), queue(store, 2)
     assert store.outbox.claim(row.id, NOON)
     store.outbox.mark_sent(row.id, "250 ok", NOON)
-    assert [record.id for record in store.outbox.uncopied(NOON, limit=10)] == [row.id]
-    assert store.outbox.uncopied(LATER, limit=10) == ()
+    assert [record.id for record in store.deliveries.uncopied(NOON, limit=10)] == [row.id]
+    assert store.deliveries.uncopied(LATER, limit=10) == ()
     store.outbox.mark_copied(row.id, LATER)
     store.outbox.mark_copied(row.id, LATER + DAY)
-    assert store.outbox.uncopied(NOON, limit=10) == ()
+    assert store.deliveries.uncopied(NOON, limit=10) == ()
     copied = store.outbox.get(row.id)
     assert copied is not None
     assert copied.copied_at == LATER

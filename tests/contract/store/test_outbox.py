@@ -258,13 +258,13 @@ def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
         if status is not OutboxStatus.SENDING:
             MARKS[status](store, row.id)
     is_lost = status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN) and not kind.is_for_desk
-    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * is_lost
-    assert store.outbox.unnotified_losses(mail_id) == store.outbox.unnotified_losses()
-    assert store.outbox.unnotified_losses(record(store, 2)) == ()
+    assert [lost.id for lost in store.deliveries.unnotified_losses()] == [row.id] * is_lost
+    assert store.deliveries.unnotified_losses(mail_id) == store.deliveries.unnotified_losses()
+    assert store.deliveries.unnotified_losses(record(store, 2)) == ()
 
     queued = tell(store, row)
     assert (queued is not None) is (status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN))
-    assert store.outbox.unnotified_losses() == ()
+    assert store.deliveries.unnotified_losses() == ()
     assert tell(store, row, 3) is None
 
 
@@ -275,9 +275,9 @@ def test_the_desk_is_told_what_an_operator_undid_and_not_what_it_cancelled_itsel
     """Rule: nobody at the desk knows of an operator's word at the machine."""
     row = unsent(store, OutboxStatus.PROPOSED)
     assert store.deliveries.update(row.id, OutboxStatus.CANCELLED, by, "undone", NOON, (OutboxStatus.PROPOSED,))
-    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * (not is_told)
+    assert [lost.id for lost in store.deliveries.unnotified_losses()] == [row.id] * (not is_told)
     assert (tell(store, row) is not None) is not is_told
-    assert store.outbox.unnotified_losses() == ()
+    assert store.deliveries.unnotified_losses() == ()
 
 
 def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"notice") -> OutboxRecord | None:
@@ -293,7 +293,7 @@ def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) ->
     put(store, outgoing(row.mail_id, OutgoingKind.FAILURE, number=2, body=b"of something else"))
     with pytest.raises(TransientError, match="another notice took the number of"):
         tell(store, row)
-    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id]
+    assert [lost.id for lost in store.deliveries.unnotified_losses()] == [row.id]
     assert tell(store, row, 3) is not None
     told = store.outbox.get(row.id)
     assert told is not None
@@ -317,11 +317,11 @@ def test_a_loss_that_is_over_is_told_again_when_it_comes_back(store: Store, afte
     row = bring_to(store, OutboxStatus.UNCERTAIN)
     assert tell(store, row, 1) is not None
     store.deliveries.update(row.id, after, DeliverySource.OPERATOR, "why", NOON, (OutboxStatus.UNCERTAIN,))
-    assert store.outbox.unnotified_losses() == ()
+    assert store.deliveries.unnotified_losses() == ()
     store.deliveries.update(row.id, OutboxStatus.FAILED, DeliverySource.BOUNCE, "why", NOON, (after,))
-    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id]
+    assert [lost.id for lost in store.deliveries.unnotified_losses()] == [row.id]
     assert tell(store, row) is not None
-    assert store.outbox.unnotified_losses() == ()
+    assert store.deliveries.unnotified_losses() == ()
 
 
 @pytest.mark.parametrize("status", [OutboxStatus.PROPOSED, OutboxStatus.CANCELLED])

@@ -20,11 +20,12 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import MANIFEST, Manifest, finish, read
 from support_agent.store.audit import Act
 from support_agent.store.connections import normalise_url
+from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
+from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
-from support_agent.store.vault import KeySettings
 from tests.backups import HOLDER, back_up, put_back
-from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
+from tests.contract.store.examples import MIGRATIONS, NOON, cursor, outgoing, raw, record
 
 
 @pytest.fixture
@@ -169,20 +170,75 @@ def test_a_damaged_store_is_replaced_on_request(empty_store: Path, tmp_path: Pat
     assert mails(settings) == 0
 
 
-def test_a_backup_has_no_key_and_what_was_forgotten_since_stays_unreadable(store_url: str, tmp_path: Path) -> None:
-    """Also where an answer to the forgotten person waited to be sent: nothing of it is read."""
-    settings, seals = Settings(store=StoreSettings(url=store_url)), KeySettings(seals=True)
-    with Store.open(store_url, MIGRATIONS, keys=seals) as store:
-        kept, forgotten = record(store, 1), record(store, 2)
-        store.outbox.queue(outgoing(kept), outgoing(forgotten))
-        archive = back_up(settings, tmp_path / "backups")
+@pytest.fixture(params=["beside", "elsewhere"])
+def encrypted(request: pytest.FixtureRequest, store_url: str, tmp_path: Path) -> Settings:
+    """A store with the mails 1 and 2, each with an answer that waits, and its keys."""
+    values: dict[str, object] = {"url": store_url}
+    if request.param == "elsewhere":
+        (tmp_path / "vault").mkdir()
+        (tmp_path / "vault" / "master").write_text("ab" * 32)
+        values |= {
+            "keys_url": f"sqlite:///{tmp_path}/vault/k.sqlite3",
+            "master_key_file": tmp_path / "vault" / "master",
+        }
+    settings = Settings(store=StoreSettings.model_validate(values))
+    with opened(settings) as store:
+        store.outbox.queue(outgoing(record(store, 1)), outgoing(record(store, 2)))
+    return settings
+
+
+def opened(settings: Settings) -> Store:
+    return Store.open(settings.store.url, MIGRATIONS, keys=key_settings(settings.store))
+
+
+def test_a_backup_has_no_key_and_names_where_they_are(encrypted: Settings, tmp_path: Path) -> None:
+    found = read(back_up(encrypted, tmp_path / "backups"))
+    assert not [part.path for part in found.parts if "mail_keys" in part.path or "master" in part.path]
+    if encrypted.store.keys_url:
+        assert {str(tmp_path / "vault" / name) for name in ("k.sqlite3", "master")} <= set(found.left_out)
+    elif encrypted.store.url.startswith("sqlite"):
+        beside = ("store-keys.sqlite3", "store-master.key")
+        assert {str(tmp_path / name) for name in beside} <= set(found.left_out)
+    else:
+        assert any("support_agent_keys" in name for name in found.left_out)
+
+
+def test_what_was_forgotten_since_the_backup_is_deleted_again_by_the_restore(
+    encrypted: Settings, tmp_path: Path
+) -> None:
+    """Rule: also where an answer to the forgotten person waited to be sent; others are read with the same keys."""
+    archive = back_up(encrypted, tmp_path / "backups")
+    kept, forgotten = mail_id_of(raw(1)), mail_id_of(raw(2))
+    with opened(encrypted) as store:
         store.database.vault.destroy([forgotten])
-    assert not [part.path for part in read(archive).parts if "mail_keys" in part.path or "master" in part.path]
-    assert put_back(archive, settings, may_replace=True).uncertain == 2
-    with Store.open(store_url, MIGRATIONS, keys=seals) as store:
+    done = put_back(archive, encrypted, may_replace=True)
+    assert (done.forgotten, done.unreadable, done.uncertain) == (1, 0, 1)
+    with opened(encrypted) as store:
+        assert [mail.id for mail in store.mails.find()] == [kept]
         assert store.mails.raw(kept) == raw(1)
-        with pytest.raises(PermanentError) as refused:
-            store.mails.raw(forgotten)
-        assert refused.value.code == "forgotten"
-        assert [entry.act for entry in store.audit.entries(limit=1)] == [Act.RESTORED]
+        assert not store.mails.record(raw(2), "<2@example.net>", cursor(9), NOON).is_new
+        assert [entry.act for entry in store.audit.entries(limit=2)] == [Act.RESTORED, Act.FORGOTTEN]
         assert store.audit.verify().problem == ""
+
+
+def test_a_mail_whose_key_is_only_missing_stays_and_is_counted(encrypted: Settings, tmp_path: Path) -> None:
+    """Rule: beside an older copy of the keys nothing is taken for forgotten: its mail would never be handled again."""
+    with opened(encrypted) as store, store.database.vault.keys._open() as keys, keys.begin() as connection:
+        schema = "" if keys.dialect.name == "sqlite" else "support_agent_keys."
+        connection.execute(text(f"DELETE FROM {schema}mail_keys WHERE mail_id = '{mail_id_of(raw(2))}'"))
+    done = put_back(back_up(encrypted, tmp_path / "backups"), encrypted, may_replace=True)
+    assert (done.forgotten, done.unreadable, done.uncertain) == (0, 1, 2)
+    with opened(encrypted) as store:
+        assert len(store.mails.find()) == 2
+
+
+def test_encrypted_mails_are_not_restored_without_their_keys(encrypted: Settings, tmp_path: Path) -> None:
+    """Rule: nothing is changed until the keys are there, and the error says where."""
+    archive = back_up(encrypted, tmp_path / "backups")
+    moved = encrypted.store.model_copy(update={"keys_url": f"sqlite:///{tmp_path}/empty.sqlite3"})
+    with pytest.raises(ConfigError, match=r"there are no keys in sqlite:.*put back the keys of this store"):
+        put_back(archive, Settings(store=moved), may_replace=True)
+    assert not (tmp_path / "empty.sqlite3").exists()
+    with opened(encrypted) as store:
+        assert store.mails.raw(mail_id_of(raw(2))) == raw(2)
+        assert store.audit.entries(Act.RESTORED) == ()

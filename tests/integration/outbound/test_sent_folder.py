@@ -81,7 +81,7 @@ def filed(dovecot: Dovecot, user: str, folder: str) -> list[dict[bytes, Any]]:
 
 
 def is_copied(office: Office, record: OutboxRecord) -> bool:
-    return record.id not in [row.id for row in office.store.outbox.uncopied(NOON - timedelta(days=1), limit=50)]
+    return record.id not in [row.id for row in office.store.deliveries.uncopied(NOON - timedelta(days=1), limit=50)]
 
 
 def assert_copy(copy: dict[bytes, Any], record: OutboxRecord) -> None:

@@ -17,6 +17,7 @@ from support_agent.errors import ConfigError
 from support_agent.store.lock import only_process
 from support_agent.store.store import Store
 from tests.acceptance.program import run, workspace_in
+from tests.servers.postgres import Cluster
 
 HOLD = """
 import os, sys
@@ -108,6 +109,21 @@ def test_a_worker_that_lost_its_lock_in_a_restart_of_the_server_is_known_by_its_
         store.leases.take("worker:w1", "w1", timedelta(minutes=1), utc_now())
         who = r"another support-agent runs on this store \(w1, or it died"
         with pytest.raises(ConfigError, match=who), only_process(postgres_store_url, "pid 1 on here"):
+            pass
+        store.leases.release("worker:w1", "w1")
+    assert is_free(postgres_store_url)
+
+
+@pytest.mark.servers
+def test_a_worker_that_could_not_renew_its_lease_before_a_restart_is_waited_for(
+    postgres_cluster: Cluster, postgres_store_url: str
+) -> None:
+    """Failure: the server was away for longer than a lease; it comes back, and so does the worker, a moment later."""
+    with Store.open(postgres_store_url, packaged("migrations")) as store:
+        store.leases.take("worker:w1", "w1", timedelta(0), utc_now())
+        store.close()
+        postgres_cluster.restart()
+        with pytest.raises(ConfigError, match=r"\(w1, or it died"), only_process(postgres_store_url, "pid 1 on here"):
             pass
         store.leases.release("worker:w1", "w1")
     assert is_free(postgres_store_url)

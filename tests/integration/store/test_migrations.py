@@ -201,7 +201,7 @@ def test_a_loss_that_an_older_version_told_is_not_told_again_after_the_upgrade(s
     put(store, outgoing(told.mail_id, OutgoingKind.FAILURE))
     store.database.downgrade("0002")
     store.upgrade()
-    assert [row.id for row in store.outbox.unnotified_losses()] == [untold.id]
+    assert [row.id for row in store.deliveries.unnotified_losses()] == [untold.id]
     assert [row.notified_at for row in store.outbox.find(mail_id=told.mail_id, kind=OutgoingKind.ANSWER)] == [NOON]
 
 

@@ -6,26 +6,35 @@ The journey's other rules hold on a store that does not encrypt; here is what a 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from support_agent.cli.printing import person_traces
+from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, StoreSettings
 from support_agent.engine.steps import Steps
-from support_agent.errors import PermanentError
-from support_agent.ops.person import person_of
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.ops.backup.targets import target_of
+from support_agent.ops.person import person_of, traces_of
 from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
-from support_agent.store.records import Deleted
+from support_agent.outbound.sent_folder import SentFolder
+from support_agent.store.keys import KeySettings, Lost
+from support_agent.store.records import CaseId, Deleted, MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.store.vault import KeySettings
-from tests.contract.store.examples import MIGRATIONS, NOON, fill
+from tests.contract.store.examples import MIGRATIONS, NOON, case, fill, outgoing, put
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
+from tests.fakes_watch import with_watch
+from tests.fakes_worker import FakeMailbox, Shift
+from tests.unit.outbound.test_sent_folder import FakeFolders
+from tests.unit.seen import text_of
 
 SEALS = KeySettings(seals=True)
 NEEDLE = "zanzibarneedle"
+HOW = "How do I cancel?"
 
 
 @pytest.fixture
@@ -84,7 +93,7 @@ def test_a_backup_made_before_cannot_be_read_after(office: Office, tmp_path: Pat
     shutil.copy(tmp_path / "store.sqlite3", backup)
     kept = office.store.persons.find([ANNA])
     office.store.persons.forget(kept, NOON, {})
-    assert office.store.database.vault.without_key([anna, james]) == {anna}
+    assert office.store.database.vault.lost([anna, james]) == Lost(frozenset({anna}), frozenset())
 
     keys = SEALS._replace(
         url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}", master_key_file=tmp_path / "store-master.key"
@@ -105,7 +114,7 @@ def test_retention_destroys_the_keys_as_well(office: Office) -> None:
     mail_id, _ = office.handle(asks())
     office.store.retention.run(StoreSettings(retention_days=7), office.clock().replace(year=2027))
     assert office.store.mails.find() == ()
-    assert office.store.database.vault.without_key([mail_id]) == {mail_id}
+    assert office.store.database.vault.lost([mail_id]) == Lost(frozenset({mail_id}), frozenset())
 
 
 def test_rows_of_an_earlier_version_are_read_and_then_encrypted(office: Office, tmp_path: Path) -> None:
@@ -124,6 +133,125 @@ def test_rows_of_an_earlier_version_are_read_and_then_encrypted(office: Office, 
     assert files_with(tmp_path, NEEDLE) == []
     assert office.store.cases.timeline(office.store.cases.found(ANNA, 1)[0].id) == before
     assert all(one.is_identical for one in replay(office.store, chosen(office.store)))
+
+
+@pytest.mark.parametrize("is_destroyed", [True, False])
+def test_a_loss_that_cannot_be_read_hides_no_other_and_the_desk_is_told_its_id(
+    office: Office, is_destroyed: bool
+) -> None:
+    """Failure: after a restore one such row kept every notice of a loss, every copy and the worker's start."""
+    office = with_watch(office, alarm_every_h=24)
+    sent = [office.handle(write(HOW, sender=who))[0] for who in (ANNA, JAMES)]
+    lost = [put_lost(office, sender, number) for number, sender in ((3, ANNA), (4, JAMES))]
+    new = office.receive(write("And my seats?", sender=ANNA, number=5))
+    office.store.mails.save_sender(new, ANNA, 2, "dmarc=pass")
+    office.receive(write("Let me talk to a human.", sender=JAMES, number=6))
+    hers = [sent[0], lost[0], new]
+    take_keys(office, hers, is_destroyed=is_destroyed)
+
+    folders = FakeFolders()
+    SentFolder(office.store, ImapSettings(), lambda: folders, office.clock).look_after()
+    assert len(folders.filed) == 1
+    Shift(office, FakeMailbox([])).work()
+    notices = office.store.deliveries.unnotified_losses()
+    assert [notice.mail_id for notice in notices] == [lost[0]]
+    (alarm,) = office.store.outbox.find(kind=OutgoingKind.ALARM)
+    assert f"2 mails cannot be read, because the keys are gone: {notices[0].id}, {new}" in text_of(alarm)
+    assert [one.case.subject for one in office.store.cases.recent(9)].count("") >= 1
+    assert office.store.sealing.delete_unreadable(NOON).mails == 3
+    assert office.store.deliveries.unnotified_losses() == ()
+
+
+def no_master(folder: Path) -> None:
+    (folder / "store-master.key").unlink()
+
+
+def no_keys(folder: Path) -> None:
+    for path in folder.glob("store-keys.sqlite3*"):
+        path.unlink()
+
+
+def keys_of_another_store(folder: Path) -> None:
+    no_keys(folder)
+    with Store.open(f"sqlite:///{folder}/store.sqlite3", packaged("migrations"), keys=SEALS) as store:
+        store.database.vault.seal("a" * 32, b"words")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (no_master, "store-master.key is missing"),
+        (no_keys, "there are no keys in sqlite:///"),
+        (keys_of_another_store, "are not those of this store"),
+    ],
+)
+def test_keys_that_do_not_open_the_store_are_refused_at_the_start(
+    office: Office, tmp_path: Path, spoil: Callable[[Path], None], why: str
+) -> None:
+    """Rule: no new keys are made beside sealed mails: what is sealed with them hides that the others are gone."""
+    office.receive(asks())
+    office.store.sealing.require_keys(may_create=True)
+    office.store.close()
+    spoil(tmp_path)
+    with pytest.raises(ConfigError, match=why):
+        office.store.sealing.require_keys(may_create=True)
+    assert (tmp_path / "store-keys.sqlite3").exists() is (spoil is not no_keys)
+
+
+def put_lost(office: Office, sender: str, number: int) -> MailId:
+    """A mail whose answer the server refused, of which the desk was not told yet."""
+    mail_id = office.receive(write(HOW, sender=sender, number=number))
+    office.store.cases.open(case(CaseId(f"CASE{number:06}")), mail_id)
+    office.store.mails.end(mail_id, MailStatus.ANSWERED, None, None, NOON)
+    row = put(office.store, outgoing(mail_id, case_id=CaseId(f"CASE{number:06}"), at=NOON))
+    assert office.store.outbox.claim(row.id, NOON)
+    office.store.outbox.mark_failed(row.id, "550 no")
+    return mail_id
+
+
+def take_keys(office: Office, mail_ids: list[MailId], *, is_destroyed: bool) -> None:
+    """Destroy keys as `forget` does, or lose them as with an older copy of the keys."""
+    vault = office.store.database.vault
+    vault.destroy(mail_ids)
+    if not is_destroyed:
+        with vault.keys._open() as database, database.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM mail_keys WHERE length(key) = 0")
+
+
+def test_a_store_that_a_restore_left_aside_is_named_and_keeps_what_only_it_has(office: Office, tmp_path: Path) -> None:
+    """Rule: `forget` destroys the keys of the mails that the store has; a mail that came after the backup has its key.
+
+    So the store aside must be deleted by hand, and the operator is told where it is.
+    """
+    both, _ = office.handle(asks())
+    office.store.database.purge()
+    aside = tmp_path / "store.sqlite3.replaced-20261120T120000Z" / "old"
+    aside.mkdir(parents=True)
+    later = office.receive(asks(number=2))
+    office.store.database.purge()
+    shutil.copy(tmp_path / "store.sqlite3", aside / "store.sqlite3")
+    with office.store.database.write() as connection:  # the store of the backup, which does not have it
+        connection.exec_driver_sql("DELETE FROM mails WHERE id = ?", (later,))
+    person = person_of([ANNA], office.settings)
+    traces = traces_of(office.store, person, tmp_path, tmp_path / "work")
+    assert traces.aside == (f"{aside.parent}: rm -r {aside.parent}",)
+    assert f"delete {aside.parent}" in person_traces(traces)
+    office.store.persons.forget(traces.kept, NOON, {})
+    keys = SEALS._replace(url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}")
+    with Store.open(f"sqlite:///{aside / 'store.sqlite3'}", packaged("migrations"), keys=keys) as left:
+        with pytest.raises(PermanentError):
+            left.mails.raw(both)
+        assert left.mails.raw(later) == asks(number=2)
+
+
+@pytest.mark.servers
+def test_schemas_that_restores_left_aside_are_named(postgres_store_url: str) -> None:
+    with Store.open(postgres_store_url, MIGRATIONS) as store:
+        with store.database.write() as connection:
+            connection.exec_driver_sql("CREATE SCHEMA support_agent_replaced_20261120t120000z")
+        target = target_of(postgres_store_url, MIGRATIONS, 5.0, has_engine=False)
+        (left,) = target.left()
+    assert left.endswith("DROP SCHEMA support_agent_replaced_20261120t120000z CASCADE")
 
 
 @pytest.mark.servers

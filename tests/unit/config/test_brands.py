@@ -83,6 +83,17 @@ def test_what_each_brand_needs_for_itself_is_not_shared(two: Path, address: str,
         load_brands(load(two))
 
 
+def test_each_brand_needs_keys_of_its_own_beside_its_own_file(tmp_path: Path) -> None:
+    """The same mail to two brands has one id: what one of them forgets, the other could not read any more."""
+    files = '[brands]\nfiles = { shop = "shop/support-agent.toml" }\n'
+    main = write(tmp_path, "support@main.example", '[store]\nkeys_url = "sqlite:///k.sqlite3"\n' + files)
+    write(tmp_path / "shop", "support@shop.example", '[store]\nkeys_url = "sqlite:///k.sqlite3"\n' + BRAND)
+    assert load_brands(load(main))["shop"].store.keys_url == f"sqlite:///{tmp_path}/shop/k.sqlite3"
+    write(tmp_path / "shop", "support@shop.example", '[store]\nkeys_url = "sqlite:///../k.sqlite3"\n' + BRAND)
+    with pytest.raises(ConfigError, match=r"the same store\.keys_url: each needs its own"):
+        load_brands(load(main))
+
+
 def test_a_mailbox_in_another_spelling_is_the_same(two: Path) -> None:
     text = f'host = "Mail.example."\nuser = "support@main.example"\nfolder = "inbox"\n{BRAND}'
     shop = two.parent / "shop" / "support-agent.toml"

@@ -11,6 +11,7 @@ from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
 from support_agent.outbound.delivery_status import Choice, apply_choice
 from support_agent.outbound.sender import DeliveryStatus
+from support_agent.store.deliveries import Deliveries
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
     MailId,
@@ -139,9 +140,9 @@ def test_two_that_find_the_same_loss_tell_it_once(office: Office, monkeypatch: p
     """The journey and the agent's loop look at the outbox at the same time."""
     mail_id = lost_answer(office)
     retried(office, mail_id)
-    seen = office.store.outbox.unnotified_losses()
+    seen = office.store.deliveries.unnotified_losses()
     office.stages.notices.notify_losses()
-    monkeypatch.setattr(Outbox, "unnotified_losses", lambda *_: seen)
+    monkeypatch.setattr(Deliveries, "unnotified_losses", lambda *_: seen)
     assert office.stages.notices.notify_losses() == []
     assert len(notices(office, mail_id)) == 2
 

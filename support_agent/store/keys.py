@@ -1,0 +1,369 @@
+"""The keys of encrypted mails, in a database of their own, each wrapped by the master key.
+
+A destroyed key leaves its row behind, empty: it says that the mail was deleted, which a key that is only missing, as in
+an older copy of the keys, does not say.
+
+Invariant: a key is on the disk before it is given out, a destroyed one never comes back under its mail's id, and
+nothing is read or written with a master key that does not open the others. Checked by tests/unit/store/test_vault.py.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import SecretStr
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    Engine,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    event,
+    func,
+    inspect,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.schema import CreateSchema
+
+from support_agent.config.settings import StoreSettings
+from support_agent.errors import ConfigError, PermanentError, TransientError
+
+SCHEMA = "support_agent_keys"
+"""Of PostgreSQL, so that a dump of the rest leaves the keys out."""
+KEY_BYTES, NONCE_BYTES = 32, 12
+DESTROYED = b""
+CHECK = "master"
+"""The row that only the right master key opens."""
+FORGOTTEN, NO_KEY = "forgotten", "no_key"
+"""Codes of errors: the key was destroyed; the key is not there."""
+PART = 500
+"""Most ids in one statement."""
+
+
+class KeySettings(NamedTuple):
+    """Where the keys are. `seals`: new values are encrypted; sealed ones are read in any case.
+
+    `url`, "": beside a SQLite store, or in a schema of PostgreSQL. `master_key`, "": read from `master_key_file`, which
+    is beside a SQLite store by default; on PostgreSQL the keys are not wrapped without one.
+    """
+
+    seals: bool = False
+    url: str = ""
+    master_key: SecretStr = SecretStr("")
+    master_key_file: Path | None = None
+
+
+class Lost(NamedTuple):
+    """Mails without a key: it was destroyed when they were deleted, or it is not there."""
+
+    destroyed: frozenset[str]
+    missing: frozenset[str]
+
+
+def key_settings(settings: StoreSettings) -> KeySettings:
+    """Where the settings say that the keys are; they are the same for a store that is staged elsewhere."""
+    url = settings.keys_url or _beside(make_url(settings.url)).render_as_string(hide_password=False)
+    return KeySettings(settings.encrypt, url, settings.master_key, settings.master_key_file)
+
+
+class Keys:
+    """The keys of one store. Nothing is opened or created before the first use."""
+
+    def __init__(self, store_url: URL, settings: KeySettings, timeout_s: float) -> None:
+        self._settings, self._timeout_s = settings, timeout_s
+        self.url = _with_driver(make_url(settings.url) if settings.url else _beside(store_url))
+        self._is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._database: Engine | None = None
+        self._master: AESGCM | None = None
+        self._lock = Lock()
+        columns = (Column("mail_id", Text, primary_key=True), Column("key", LargeBinary, nullable=False))
+        self._table = Table("mail_keys", MetaData(), *columns, schema=None if self._is_sqlite else SCHEMA)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the keys and of the master key beside them, whether they exist or not; none on PostgreSQL."""
+        return (_file(self.url), self._beside) if self._is_sqlite else ()
+
+    def is_there(self) -> bool:
+        """Whether keys were ever stored; asks without creating anything."""
+        if self._database is not None:
+            return True
+        if self._is_sqlite:
+            return _file(self.url).is_file()
+        with self._mapped():
+            database = create_engine(self.url, hide_parameters=True)
+            try:
+                return inspect(database).has_table(self._table.name, schema=SCHEMA)
+            finally:
+                database.dispose()
+
+    def check(self, *, may_create: bool = False) -> None:
+        """Open the keys; if there are none yet, create them or look at the master key alone.
+
+        Raises:
+            ConfigError: the master key is missing or another one. TransientError: the database did not answer.
+        """
+        if may_create or self.is_there():
+            with self._open():
+                pass
+        elif given := self._given_master():
+            _cipher(SecretStr(given))
+
+    def stored(self, mail_id: str, *, may_create: bool) -> bytes:
+        """The key of a mail; a new one, if there is none and it may be created.
+
+        Raises:
+            PermanentError: the key was destroyed (code `forgotten`), or is not there (`no_key`).
+            ConfigError: there are no keys at all, or the master key does not open them.
+        """
+        if not may_create and not self.is_there():
+            raise no_keys(self.url)
+        with self._open() as database, database.begin() as connection:
+            if may_create:  # nearly always a new mail: its key is stored without looking for one first
+                key = secrets.token_bytes(KEY_BYTES)
+                if self._insert(connection, mail_id, _wrapped(self._master, mail_id, key)):
+                    return key
+            found = connection.execute(select(self._table.c.key).where(self._table.c.mail_id == mail_id)).scalar()
+        if found is None:
+            todo = "put back the keys of today; if they are, `support-agent keys unreadable` deletes what is left"
+            raise PermanentError(f"there is no key of mail {mail_id}: {todo}", code=NO_KEY)
+        if found == DESTROYED:
+            why = f"the key of mail {mail_id} was destroyed: it was forgotten"
+            raise PermanentError(f"{why}; `support-agent keys unreadable` deletes what is left", code=FORGOTTEN)
+        return self._unwrapped(mail_id, found)
+
+    def destroy(self, mail_ids: Collection[str]) -> None:
+        """Overwrite the keys of mails for good; mails without a key stay without one."""
+        if not mail_ids or not self.is_there():
+            return
+        with self._open() as database, database.begin() as connection:
+            for part in _parts(mail_ids):
+                gone = self._table.update().where(self._table.c.mail_id.in_(part)).values(key=DESTROYED)
+                connection.execute(gone)
+        self._purge()
+
+    def lost(self, mail_ids: Collection[str]) -> Lost:
+        """Those of these mails that have no key: nothing of them is sealed, or what is cannot be read any more."""
+        if not mail_ids or not self.is_there():
+            return Lost(frozenset(), frozenset(mail_ids))
+        found: dict[str, bool] = {}
+        is_gone = func.length(self._table.c.key) == 0
+        with self._open() as database, database.begin() as connection:
+            for part in _parts(mail_ids):
+                query = select(self._table.c.mail_id, is_gone).where(self._table.c.mail_id.in_(part))
+                found |= {mail_id: bool(gone) for mail_id, gone in connection.execute(query)}
+        destroyed = frozenset(mail_id for mail_id, gone in found.items() if gone)
+        return Lost(destroyed, frozenset(mail_ids) - found.keys())
+
+    def rotate(self, master: SecretStr) -> int:
+        """Wrap every key with another master key; return how many. The caller stores the new master key."""
+        new = _cipher(master)
+        with self._open() as database, database.begin() as connection:
+            rows = connection.execute(select(self._table).where(func.length(self._table.c.key) > 0)).all()
+            for mail_id, wrapped in rows:
+                plain = self._unwrapped(mail_id, wrapped)
+                changed = self._table.update().where(self._table.c.mail_id == mail_id)
+                connection.execute(changed.values(key=_wrapped(new, mail_id, plain)))
+        self._master = new
+        return len(rows)
+
+    def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        with self._lock:
+            database, self._database = self._database, None
+        if database is not None:
+            database.dispose()
+
+    # Parts
+
+    @property
+    def _beside(self) -> Path:
+        """The master key beside a SQLite database of keys."""
+        path = _file(self.url)
+        return path.with_name(f"{path.stem.removesuffix('-keys')}-master.key")
+
+    def _insert(self, connection: Connection, mail_id: str, key: bytes) -> bool:
+        """Store a key; False: there is one, or there was, which stays."""
+        insert = sqlite.insert if self._is_sqlite else postgresql.insert
+        statement = insert(self._table).on_conflict_do_nothing()
+        options = {"preserve_rowcount": True}
+        return connection.execute(statement, {"mail_id": mail_id, "key": key}, execution_options=options).rowcount == 1
+
+    def _unwrapped(self, mail_id: str, wrapped: bytes) -> bytes:
+        if len(wrapped) == KEY_BYTES:
+            return bytes(wrapped)
+        if self._master is None:
+            raise ConfigError("the keys are wrapped by a master key: name it in store.master_key or its file")
+        try:
+            return self._master.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], mail_id.encode())
+        except InvalidTag:
+            raise ConfigError("the master key is another one than that of the stored keys: bring it back") from None
+
+    @contextmanager
+    def _open(self) -> Iterator[Engine]:
+        """The open database of the keys."""
+        with self._mapped():
+            with self._lock:
+                if self._database is None:
+                    self._database = self._opened()
+            yield self._database
+
+    def _opened(self) -> Engine:
+        is_new = not self.is_there()
+        if self._is_sqlite and is_new:
+            _create_private(_file(self.url))
+        connect = {"timeout": self._timeout_s} if self._is_sqlite else {"connect_timeout": max(1, int(self._timeout_s))}
+        database = create_engine(self.url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
+        if self._is_sqlite:
+            event.listen(database, "connect", _configure)
+        try:
+            with database.begin() as connection:
+                if not self._is_sqlite and is_new:
+                    connection.execute(CreateSchema(SCHEMA, if_not_exists=True))
+                self._table.metadata.create_all(connection)
+                self._read_master(connection)
+        except BaseException:
+            database.dispose()
+            raise
+        return database
+
+    def _read_master(self, connection: Connection) -> None:
+        """Read the master key; create its file beside a new SQLite database of keys."""
+        is_empty = connection.execute(select(func.count()).select_from(self._table)).scalar() == 0
+        value = self._given_master()
+        if not value and self._is_sqlite:
+            if is_empty and not self._beside.exists():
+                _create_private(self._beside, secrets.token_hex(KEY_BYTES).encode() + b"\n")
+            value = _read(self._beside)
+        self._master = _cipher(SecretStr(value)) if value else None
+        check = connection.execute(select(self._table.c.key).where(self._table.c.mail_id == CHECK)).scalar()
+        if check is None:
+            self._insert(connection, CHECK, _wrapped(self._master, CHECK, bytes(KEY_BYTES)))
+        elif self._unwrapped(CHECK, check) != bytes(KEY_BYTES):
+            raise ConfigError("the master key is another one than that of the stored keys: bring it back")
+
+    def _given_master(self) -> str:
+        """The master key that the settings name; "": none."""
+        given, file = self._settings.master_key.get_secret_value(), self._settings.master_key_file
+        return _read(file) if file is not None and not given else given
+
+    def _purge(self) -> None:
+        """Remove destroyed keys from the files as well: out of the write-ahead log, or of PostgreSQL's table."""
+        with self._open() as database:
+            if self._is_sqlite:
+                raw = database.raw_connection()
+                try:
+                    raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    raw.close()
+            else:
+                with database.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                    connection.execute(text(f"VACUUM {SCHEMA}.{self._table.name}"))
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            what = (str(getattr(error, "orig", error)).strip().splitlines() or [""])[0]
+            if isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout):
+                raise TransientError(f"the database of the keys did not answer ({what}): it is tried again") from error
+            raise ConfigError(f"the keys cannot be read ({what}): check store.keys_url, or bring them back") from error
+
+
+def no_keys(url: URL) -> ConfigError:
+    """A store has sealed rows, and no keys are there."""
+    where = url.render_as_string(hide_password=True)
+    return ConfigError(f"there are no keys in {where}: put back the keys of this store, or nothing sealed can be read")
+
+
+# Parts
+
+
+def _cipher(master: SecretStr) -> AESGCM:
+    """The cipher of a master key: 32 bytes in hex."""
+    try:
+        key = bytes.fromhex(master.get_secret_value().strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ConfigError(f"the master key must be {KEY_BYTES} bytes in hex: `openssl rand -hex {KEY_BYTES}` makes one")
+    return AESGCM(key)
+
+
+def _wrapped(master: AESGCM | None, mail_id: str, key: bytes) -> bytes:
+    if master is None:
+        return key
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    return nonce + master.encrypt(nonce, key, mail_id.encode())
+
+
+def _beside(store_url: URL) -> URL:
+    if store_url.get_backend_name() != "sqlite":
+        return store_url
+    path = _file(store_url)
+    return store_url.set(database=str(path.with_name(f"{path.stem}-keys.sqlite3")))
+
+
+def _with_driver(url: URL) -> URL:
+    """The URL with the driver that the store uses, too."""
+    is_server = url.get_backend_name() in ("postgresql", "postgres")
+    return url.set(drivername="postgresql+psycopg") if is_server else url
+
+
+def _file(url: URL) -> Path:
+    return Path(url.database or "")
+
+
+def _parts(mail_ids: Collection[str]) -> Iterator[list[str]]:
+    ids = sorted(mail_ids)
+    return (ids[start : start + PART] for start in range(0, len(ids), PART))
+
+
+def _read(path: Path) -> str:
+    """A file with the master key."""
+    try:
+        return path.read_text("ascii").strip()
+    except FileNotFoundError:
+        raise ConfigError(f"the master key {path} is missing: bring it back, or nothing stored can be read") from None
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"the master key {path} cannot be read: check the file and its permissions") from error
+
+
+def _create_private(path: Path, content: bytes = b"") -> None:
+    """Create a file that only its owner may read; an existing one stays."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    except OSError as error:
+        why = f"{path} cannot be written ({error.strerror})"
+        raise ConfigError(f"{why}: check the folder of the keys and its permissions") from error
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _configure(connection: Any, _: object) -> None:
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
