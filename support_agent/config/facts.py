@@ -36,8 +36,8 @@ class Retrieve(StrEnum):
 
     ALWAYS = "always"
     DOUBTFUL = "doubtful"
-    """Only if the choice of the topic is not clear, or the section of the document is not sure. If no topic is chosen,
-    only with `search.sources`."""
+    """Only if the choice of the topic, or of the document's section, is not clear. If no topic is chosen, only with
+    `search.sources`."""
     NEVER = "never"
 
 

@@ -39,7 +39,7 @@ from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
-from support_agent.tools.excerpts import SURE_SECTION, choose_sections
+from support_agent.tools.excerpts import choose_sections
 from support_agent.tools.facts import likely_document
 
 MOST_PERIODS = 2
@@ -188,7 +188,7 @@ class PlanRun(ABC):
             self.call("find_documents", {"question": self.context.question}, 1.0, ())
 
     def _settle(self, choice: Choice) -> None:
-        """Record a choice that needs no evidence: a clear one, and if it is a document, with a sure section.
+        """Record a choice that needs no evidence: a clear one, and if it is a document, with a clear section.
 
         A question that no topic answers goes to a person, who knows the documents: only the web could add to them.
         """
@@ -196,21 +196,21 @@ class PlanRun(ABC):
         kind, _, name = choice.key.partition(":")
         is_clearly_one = choice.key != NONE_KEY and is_clear(choice.probability, self.threshold_for(kind))
         if is_clearly_one and kind == "document":
-            is_clearly_one = int(name) in context.sendable and self._is_section_sure(int(name))
+            is_clearly_one = int(name) in context.sendable and self._is_section_clear(int(name))
         if is_clearly_one or (choice.key == NONE_KEY and not context.searches_web):
             context.settled[context.question] = choice.key
 
-    def _is_section_sure(self, number: int) -> bool:
-        """Whether the search is sure which sections to send; a whole document or a link needs no choice."""
+    def _is_section_clear(self, number: int) -> bool:
+        """Whether it is clear which sections to send; a whole document or a link needs no choice."""
         context, document = self.context, self.context.version_sent(number)
         if document.head.delivery is not Delivery.EXCERPT:
             return True
         try:
             chances = context.search.sections(context.current_question, document)
         except SupportAgentError as error:  # sending the document fails in the same way and reports it
-            log.error("sure_section_unknown", code=error.code, error=str(error))
+            log.error("clear_section_unknown", code=error.code, error=str(error))
             return False
-        return choose_sections(document, chances, context.least_section).probability >= SURE_SECTION
+        return is_clear(choose_sections(document, chances, context.least_section).probability, context.least_section)
 
     def threshold_for(self, kind: str) -> float:
         """The probability that an answer about this kind of topic needs: calibrated for the company, or configured."""
