@@ -63,8 +63,8 @@ _QUOTED = re.compile(
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
 _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
-_ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{3,}(?![\w-])(?! \d)")
-"""Filtered by capitals. No unit or currency of a number beside it ("EUR 20", "300 MIB"), nor a short word ("OK")."""
+_ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{3,10}(?![\w-])(?! \d)")
+"""Filtered by capitals. No unit or currency of a number beside it ("EUR 20", "300 MIB"), no "OK", no key."""
 
 
 class ParsedQuestion(NamedTuple):
