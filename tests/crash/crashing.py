@@ -101,7 +101,8 @@ class CrashFleet(Fleet):
         """The fleet's own, with surroundings that fail."""
         self._around = Surroundings(self.folder, self.trace, is_sqlite=self.cluster is None)
         office = with_imap(super().office(store), reconnect_base_s=GONE_S / 2, reconnect_max_s=GONE_S)
-        smtp = office.settings.smtp.model_copy(update={"retry_base_s": GONE_S, "retry_max_s": 1.0})
+        tries = {"retry_base_s": GONE_S, "retry_max_s": 1.0, "max_attempts": 1000}
+        smtp = office.settings.smtp.model_copy(update=tries)
         model = CrashModel(self._around, self._current_mail)
         planner = Planner(model, office.settings.planner, self._around.planner_clock, combiner=PLAIN)
         transport = CrashTransport(self._around, lambda when: self._strike(Place(DELIVER, when)))
