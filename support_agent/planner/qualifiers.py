@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from babel import Locale
+from babel.numbers import list_currencies
 
 from support_agent.company.languages import likely_languages
 from support_agent.company.limiting_words import Words, words_for
@@ -62,9 +63,13 @@ _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
+_BLANKS = re.compile(r"[^\S\n]{2,}")
 _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
 _ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{3,10}(?![\w-])(?! \d)")
 """Filtered by capitals. No unit or currency of a number beside it ("EUR 20", "300 MIB"), no "OK", no key."""
+
+
+_CURRENCIES = list_currencies()
 
 
 class ParsedQuestion(NamedTuple):
@@ -92,7 +97,7 @@ def missing_qualifier(
         content: What the answer contains.
         asks: Whether a sentence without a question mark asks.
     """
-    question, subject = _ITEM.sub(" ", visible(question)), visible(subject)
+    question, subject = _BLANKS.sub(" ", _ITEM.sub(" ", visible(question))), _BLANKS.sub(" ", visible(subject))
     asked = _parse(question, subject, asks)
     found = next((one for one in _named(question, asked, content) if not content.contains(one.text)), None)
     return found or (_value_limit(asked, content) if content.is_value else _document_exclusion(asked, content))
@@ -169,8 +174,8 @@ def _names(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator
 
 def _is_reference(code: str) -> bool:
     """Whether a code names one thing of the customer's, such as a case or a refund; file names count as quotations."""
-    is_file = "." in code or code.islower()
-    return is_code(code) and not is_file and sum(map(str.isdigit, code)) >= REFERENCE_DIGITS
+    is_file, is_sum = "." in code or code.islower(), code.rstrip("0123456789") in _CURRENCIES
+    return is_code(code) and not (is_file or is_sum) and sum(map(str.isdigit, code)) >= REFERENCE_DIGITS
 
 
 def _spelled_names(text: str, content: AnswerContent) -> Iterator[Qualifier]:
@@ -180,12 +185,13 @@ def _spelled_names(text: str, content: AnswerContent) -> Iterator[Qualifier]:
     that ask. The same holds for abbreviations if an account value answers.
     """
     for part in _SENTENCE.split(_FILE.sub(" ", ADDRESS.sub(" ", text))):
-        for word in WORDS.findall(part):
+        for before, word in pairwise(["", *WORDS.findall(part)]):
             is_spelled = _has_inner_capital(word) and not any(map(str.isdigit, word))
-            if is_spelled and word.casefold() not in content.vocabulary.names:
+            is_of_a_name = before[:1].isupper()  # "Joe McCarthy", "Smith GmbH"
+            if is_spelled and not is_of_a_name and word.casefold() not in content.vocabulary.names:
                 yield Qualifier(kind="name", text=word)
         for word in () if content.is_value or part.isupper() else _ABBREVIATION.findall(part):
-            if word.isupper():
+            if word.isupper() and word.casefold() not in content.vocabulary.common:  # "NOT"
                 yield Qualifier(kind="name", text=word)
 
 

@@ -20,7 +20,8 @@ from support_agent.core.cursor import Cursor
 from support_agent.core.levels import Level
 from support_agent.errors import PermanentError
 from support_agent.store import cursors
-from support_agent.store.database import Database
+from support_agent.store.database import Database, mapped_errors
+from support_agent.store.keys import FORGOTTEN
 from support_agent.store.leases import Lease, require
 from support_agent.store.records import MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
 from support_agent.store.rows import affected, columns, equal, insert_if_new
@@ -120,8 +121,8 @@ class Mails:
                 require(connection, lease)
             cursors.move(connection, cursor)
             is_forgotten = connection.scalar(_FORGOTTEN, {"mail": mail_id}) is not None
-            with about(mail_id):
-                is_new = not is_forgotten and insert_if_new(connection, MailRow, {**dict(record), "raw": raw})
+            row = {**dict(record), "raw": raw}
+            is_new = not is_forgotten and _insert_unless_forgotten(connection, mail_id, row)
             return RecordedMail(id=mail_id, is_new=is_new)
 
     def get(self, mail_id: MailId) -> MailRecord | None:
@@ -245,3 +246,17 @@ def _records(
 
 def _no_mail(mail_id: MailId) -> PermanentError:
     return PermanentError(f"mail {mail_id} is not in the store", code="no_mail")
+
+
+def _insert_unless_forgotten(connection: Connection, mail_id: MailId, row: dict[str, object]) -> bool:
+    """Insert a mail and return whether it is new; one whose key was destroyed is forgotten, also if a restore brought
+    back the time before.
+    """
+    try:
+        with about(mail_id), mapped_errors():
+            return insert_if_new(connection, MailRow, row)
+    except PermanentError as error:  # raised while the bytes are sealed: no statement has failed
+        if error.code != FORGOTTEN:
+            raise
+    insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
+    return False

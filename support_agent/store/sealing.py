@@ -81,7 +81,7 @@ class Sealing:
         """Refuse to work without the keys of this store: the newest mail must be one that they open, or was forgotten.
 
         Args:
-            may_create: Create the keys of a store that has no mail yet, if it encrypts.
+            may_create: Create the keys of a store that has no encrypted mail yet, if it encrypts.
         Raises:
             ConfigError: there are no keys, or others, or the master key does not open them; it says what to do.
         """
@@ -89,7 +89,7 @@ class Sealing:
         with self.database.read() as connection:
             found = connection.execute(newest).first()
         keys, is_sealed = self.database.vault.keys, found is not None and _is_sealed(found)
-        if is_sealed and not keys.is_there():
+        if not keys.is_there() and any(is_sealed for _, is_sealed in self._mails()):
             raise no_keys(keys.url)
         if is_sealed or self.database.vault.seals:
             keys.check(may_create=may_create)
@@ -156,7 +156,8 @@ class Sealing:
 
 
 def _is_sealed(head: Any) -> bool:
-    return bytes(head.first).startswith(MAGIC + bytes.fromhex(head.id))
+    """Whether a mail's bytes are encrypted; bytes that retention has emptied are not."""
+    return bytes(head.first or b"").startswith(MAGIC + bytes.fromhex(head.id))
 
 
 def _seal(connection: Connection, mail_id: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,17 @@ from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.store.keys import KeySettings, Lost
-from support_agent.store.records import CaseId, Deleted, MailId, MailStatus, OutgoingKind
+from support_agent.store.records import (
+    CaseId,
+    Deleted,
+    MailId,
+    MailStatus,
+    OutgoingKind,
+    RecordedMail,
+    mail_id_of,
+)
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, case, fill, outgoing, put
+from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
@@ -35,6 +44,7 @@ from tests.unit.seen import text_of
 SEALS = KeySettings(seals=True)
 NEEDLE = "zanzibarneedle"
 HOW = "How do I cancel?"
+LATE = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -115,6 +125,43 @@ def test_retention_destroys_the_keys_as_well(office: Office) -> None:
     office.store.retention.run(StoreSettings(retention_days=7), office.clock().replace(year=2027))
     assert office.store.mails.find() == ()
     assert office.store.database.vault.lost([mail_id]) == Lost(frozenset({mail_id}), frozenset())
+
+
+def test_bytes_that_retention_emptied_stop_nothing(office: Office) -> None:
+    """Failure: each look at whose key opens a mail failed at its empty bytes: alarms, restore, `keys unreadable`."""
+    mail_id, _ = office.handle(asks())
+    office.store.retention.run(StoreSettings(raw_retention_days=7), office.clock().replace(year=2027))
+    office.store.sealing.require_keys()
+    office.store.sealing.require_any_keys()
+    assert office.store.sealing.unreadable([mail_id]) == set()
+    assert office.store.sealing.delete_unreadable(NOON) == Deleted(cases=0, mails=0)
+
+
+def test_no_keys_are_made_though_the_newest_mail_is_plain(office: Office, tmp_path: Path) -> None:
+    """Failure: older mails are encrypted, and keys made anew would be replaced by the lost ones, or replace them."""
+    office.receive(asks())
+    with Store.open(office.store.database.url.render_as_string(), packaged("migrations")) as plain:
+        put_new(plain, asks(JAMES, 2))
+    office.store.close()
+    no_keys(tmp_path)
+    with pytest.raises(ConfigError, match="keys"):
+        office.store.sealing.require_keys(may_create=True)
+    assert not (tmp_path / "store-keys.sqlite3").exists()
+
+
+def test_a_forgotten_mail_that_is_still_in_the_mailbox_stops_nothing(office: Office) -> None:
+    """Failure: after a restore of a backup from before the mail came, sealing it failed at each fetch."""
+    office.store.database.vault.record(mail_id := mail_id_of(asks()), "anything")
+    office.store.database.vault.destroy([mail_id])
+    for _ in range(2):
+        assert not put_new(office.store, asks()).is_new
+    assert office.store.mails.find() == ()
+    assert office.handle(asks(JAMES, 2))[1] == "answered"
+
+
+def put_new(store: Store, raw: bytes) -> RecordedMail:
+    """A mail as it is fetched."""
+    return store.mails.record(raw, message_id="<1@example.org>", cursor=cursor(1), received_at=LATE)
 
 
 def test_rows_of_an_earlier_version_are_read_and_then_encrypted(office: Office, tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(
         ("Do I get a refund on Windows 11? HF-M07 came up, too.", REFUNDS),
         ("Wann bekomme ich das Geld für meinen Kauf zurück?", REFUNDS),
         ("CAN I GET A REFUND PLEASE", REFUNDS),
+        ("I am Joe McCarthy of Smith GmbH and paid EUR1200 for it. Do I get a refund?", REFUNDS),
         ("1. How many seats are used?", SEATS),
         ("Two questions: 2) How many seats are used?", SEATS),
         ("We are in Austria. Does the price include it?", RATES),
