@@ -32,7 +32,7 @@ from support_agent.engine.database import is_postgresql, mapped_errors, prepare,
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.queues import Announcements, Queues
-from support_agent.engine.records import JsonSerializer, brand_and_mail, brand_logged, id_of, queue_of
+from support_agent.engine.records import ACTIVE, JsonSerializer, brand_and_mail, brand_logged, id_of, queue_of
 from support_agent.engine.schema import refuse_newer
 from support_agent.engine.steps import JOURNEY_CHANGED, Steps, Work, known_error
 from support_agent.engine.takeover import Takeover
@@ -278,9 +278,9 @@ class Engine:
 
 
 def _next_place(client: DBOSClient | type[DBOS]) -> int:
-    """The place behind all queued mails."""
-    queued = client.list_workflows(status="ENQUEUED", load_input=False, load_output=False)
-    return 1 + max((status.priority or 0 for status in queued), default=0)
+    """The place behind all mails that are queued, and those that run: one whose process dies is queued again there."""
+    active = client.list_workflows(status=ACTIVE, load_input=False, load_output=False)
+    return 1 + max((status.priority or 0 for status in active), default=0)
 
 
 def create_tables(url: str) -> None:

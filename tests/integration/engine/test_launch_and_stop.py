@@ -40,6 +40,37 @@ def test_stop_lets_the_mail_in_hand_finish_and_takes_no_other(sqlite_url: str, l
     assert ended == ["first", "second"]
 
 
+def test_a_mail_that_is_started_while_an_older_one_of_its_case_runs_stays_behind_it(
+    sqlite_url: str, launch: Launch
+) -> None:
+    """Failure: who began to start mails counted places behind those that wait only. If the process of one that ran then
+    died, its successor overtook it.
+    """
+    gate = Gate()
+    begun: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        begun.append(mail_id)
+        steps.step("wait", gate.work)
+        steps.step("last", lambda: None)
+        return "answered"
+
+    journeys = launch(sqlite_url, handle, concurrency=2)
+    journeys.start("other", "other case")
+    journeys.start("first", "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    journeys.engine.follow_queued()
+    journeys.start("second", "case")
+    opener = threading.Timer(0.3, gate.opened.set)
+    opener.start()
+    journeys.engine.stop(timeout_s=0.0)
+    opener.join()
+    join_journeys()
+    begun.clear()
+    assert launch(sqlite_url, handle).wait_until_idle(IDLE_TIMEOUT_S)
+    assert [mail_id for mail_id in begun if mail_id != "other"] == ["first", "second"]
+
+
 @pytest.mark.parametrize("late_s", [0.3, 2.0], ids=["while the engine closes", "after it has closed"])
 def test_a_mail_that_does_not_finish_in_time_goes_on_where_it_was_at_the_next_launch(
     late_s: float, sqlite_url: str, launch: Launch
