@@ -35,7 +35,6 @@ from sqlalchemy import (
     inspect,
     make_url,
     select,
-    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError, SQLAlchemyError
@@ -43,7 +42,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateSchema
 
 from support_agent.config.settings import StoreSettings
+from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.store.connections import purge
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
@@ -53,8 +54,6 @@ CHECK = "master"
 """The row that only the right master key opens."""
 FORGOTTEN, NO_KEY = "forgotten", "no_key"
 """Codes of errors: the key was destroyed; the key is not there."""
-PART = 500
-"""Most ids in one statement."""
 
 
 class KeySettings(NamedTuple):
@@ -154,7 +153,7 @@ class Keys:
         if not mail_ids or not self.is_there():
             return
         with self._open() as database, database.begin() as connection:
-            for part in _parts(mail_ids):
+            for part in batches(sorted(mail_ids)):
                 gone = self._table.update().where(self._table.c.mail_id.in_(part)).values(key=DESTROYED)
                 connection.execute(gone)
         self._purge()
@@ -166,7 +165,7 @@ class Keys:
         found: dict[str, bool] = {}
         is_gone = func.length(self._table.c.key) == 0
         with self._open() as database, database.begin() as connection:
-            for part in _parts(mail_ids):
+            for part in batches(sorted(mail_ids)):
                 query = select(self._table.c.mail_id, is_gone).where(self._table.c.mail_id.in_(part))
                 found |= {mail_id: bool(gone) for mail_id, gone in connection.execute(query)}
         destroyed = frozenset(mail_id for mail_id, gone in found.items() if gone)
@@ -267,22 +266,14 @@ class Keys:
     def _purge(self) -> None:
         """Remove destroyed keys from the files as well: out of the write-ahead log, or of PostgreSQL's table."""
         with self._open() as database:
-            if self._is_sqlite:
-                raw = database.raw_connection()
-                try:
-                    raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                finally:
-                    raw.close()
-            else:
-                with database.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                    connection.execute(text(f"VACUUM {SCHEMA}.{self._table.name}"))
+            purge(database, [f"{SCHEMA}.{self._table.name}"])
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:
         try:
             yield
         except SQLAlchemyError as error:
-            what = (str(getattr(error, "orig", error)).strip().splitlines() or [""])[0]
+            what = first_line(getattr(error, "orig", error))
             if isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout):
                 raise TransientError(f"the database of the keys did not answer ({what}): it is tried again") from error
             raise ConfigError(f"the keys cannot be read ({what}): check store.keys_url, or bring them back") from error
@@ -330,11 +321,6 @@ def _with_driver(url: URL) -> URL:
 
 def _file(url: URL) -> Path:
     return Path(url.database or "")
-
-
-def _parts(mail_ids: Collection[str]) -> Iterator[list[str]]:
-    ids = sorted(mail_ids)
-    return (ids[start : start + PART] for start in range(0, len(ids), PART))
 
 
 def _read(path: Path) -> str:

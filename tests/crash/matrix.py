@@ -222,7 +222,7 @@ def lost_of(fleet: CrashFleet, ways: dict[MailId, str]) -> tuple[list[str], int]
     """The mails that did not end as they had to, each with how; and how many mails to customers are uncertain."""
     lines = fleet.trace.lines()
     sent = Counter(line.name for line in lines if line.what == "sent")
-    lost, uncertain = [], 0
+    lost, uncertain, diverted = [], 0, fleet.diverted
     with Store.open(fleet.url, packaged("migrations")) as store:
         for mail_id in map(mail_id_of, fleet.mails):
             out = [row for row in store.outbox.find(mail_id=mail_id) if row.kind not in BY_THE_CLOCK]
@@ -230,7 +230,7 @@ def lost_of(fleet: CrashFleet, ways: dict[MailId, str]) -> tuple[list[str], int]
             uncertain += len(unknown)
             record = store.mails.get(mail_id)
             end = End(record.status, frozenset(row.kind for row in out)) if record is not None else None
-            ends = _ends(ways.get(mail_id), unknown, is_diverted=mail_id in fleet.diverted)
+            ends = _ends(ways.get(mail_id), unknown, is_diverted=mail_id in diverted)
             is_sent = all(sent[row.message_id] for row in out if row.status is OutboxStatus.SENT)
             is_known = all(row.status is OutboxStatus.SENT or row.notified_at for row in out)
             if (ends is not None and end not in ends) or end is None or not (is_sent and is_known):
