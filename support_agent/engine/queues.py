@@ -86,11 +86,16 @@ class Queues:
         with self._dbos._sys_db.engine.connect() as connection:
             return {str(status): int(number) for status, number in connection.execute(query.group_by(table.c.status))}
 
-    def keep_only(self, workflow_ids: Collection[str]) -> None:
-        """Count only these as taken: a mail whose end nobody told must not keep a place for ever."""
+    def taken(self) -> frozenset[str]:
+        """The workflows that this process has in hand, of all queues."""
+        with self._lock:
+            return frozenset().union(*self._taken.values())
+
+    def release(self, workflow_ids: Collection[str]) -> None:
+        """Count these as taken no longer: a mail whose end nobody told must not keep a place for ever."""
         with self._lock:
             for taken in self._taken.values():
-                taken.intersection_update(workflow_ids)
+                taken.difference_update(workflow_ids)
         self.ring()
 
     def stop(self) -> None:

@@ -85,12 +85,13 @@ class Takeover:
                 self._queue_again(client, status)
 
     def _of_lost_alone(self) -> None:
-        now = time.monotonic()
+        # Before the records are read: a mail that is claimed from now on is in neither of the two looks below.
+        now, taken = time.monotonic(), self._queues.taken()
         pending = DBOS.list_workflows(
             status="PENDING", executor_id=self._executor_id, load_input=False, load_output=False
         )
         in_hand = self._hands.all()
-        self._queues.keep_only({*in_hand, *(status.workflow_id for status in pending)})
+        self._queues.release(taken.difference(in_hand, (status.workflow_id for status in pending)))
         lost = {status.workflow_id: status for status in pending if status.workflow_id not in in_hand}
         self._lost_since = {workflow_id: self._lost_since.get(workflow_id, now) for workflow_id in lost}
         for workflow_id, status in lost.items():

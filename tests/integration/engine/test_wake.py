@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
+import pytest
+
 from support_agent.engine.steps import Steps
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Gate, Launch
 
@@ -38,6 +40,34 @@ def test_a_process_has_no_more_mails_in_hand_than_it_may(database_url: str, laun
         journeys.start(f"mail-{number}", f"case-{number}")
     assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
     assert most == 2
+
+
+def test_a_mail_claimed_while_lost_ones_are_looked_for_keeps_its_place(
+    sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records of this process are read before its hands; a mail may be claimed between the two looks."""
+    gate, begun = Gate(), list[str]()
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        begun.append(mail_id)
+        steps.step("wait", gate.work)
+        return "answered"
+
+    journeys = launch(sqlite_url, handle, concurrency=1)
+
+    def claimed_before_its_thread_began() -> frozenset[str]:
+        monkeypatch.undo()
+        journeys.start("first", "a")
+        assert gate.reached.wait(IDLE_TIMEOUT_S)
+        return frozenset()
+
+    monkeypatch.setattr(journeys.engine.hands, "all", claimed_before_its_thread_began)
+    journeys.requeue_lost()
+    journeys.start("second", "b")
+    assert not journeys.wait_until_idle(0.2)
+    assert begun == ["first"]
+    gate.opened.set()
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
 
 
 def test_keeping_still_lets_the_running_journey_end_and_holds_the_next(sqlite_url: str, launch: Launch) -> None:
