@@ -21,6 +21,7 @@ from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_status import suppress
+from support_agent.store.outbox import TAKEN_OVER
 from support_agent.store.records import DeliverySource, MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
@@ -93,16 +94,7 @@ class OutboxSender:
             return self._withdraw(record, why)
         if not self.store.outbox.claim(record.id, self.now(), self.worker):
             return DeliveryStatus.CLAIMED
-        is_to_sender = record.kind.is_automatic_to_sender
-        suppression = self.store.suppressions.of(record.recipient, self.now()) if is_to_sender else None
-        if suppression is not None:  # the address bounced after the mail was queued
-            self.store.outbox.mark_failed(record.id, suppression.why)
-            return DeliveryStatus.FAILED
-        try:
-            name = envelope_id(record.message_id)
-            delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient, name)
-        except SupportAgentError as error:  # raised before anything reached a server
-            delivery = Delivery(status="retry", detail=f"{error.code}: {error}")
+        delivery = self._try(record)
         log.info(
             "delivery",
             outbox_id=record.id,
@@ -112,11 +104,29 @@ class OutboxSender:
         )
         if delivery.is_bad_address and not record.kind.is_for_desk:  # before the status, so that a crash loses neither
             suppress(self.store, record, delivery.detail, self.now(), self.smtp.suppression_days)
-        status = self._note(record, delivery)
+        try:
+            status = self._note(record, delivery)
+        except PermanentError as error:
+            if error.code != TAKEN_OVER:
+                raise
+            # Taken for dead while it sent: another worker has recorded that nobody knows, and the desk is told.
+            log.error("delivery_taken_over", outbox_id=record.id, error=str(error))
+            return DeliveryStatus.CLAIMED
         if record.kind.is_for_desk and status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
             # The desk cannot be notified by mail; `doctor` reports it as well.
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=status.value)
         return status
+
+    def _try(self, record: OutboxRecord) -> Delivery:
+        is_to_sender = record.kind.is_automatic_to_sender
+        suppression = self.store.suppressions.of(record.recipient, self.now()) if is_to_sender else None
+        if suppression is not None:  # the address bounced after the mail was queued
+            return Delivery(status="failed", detail=suppression.why)
+        try:
+            name = envelope_id(record.message_id)
+            return self.transport.deliver(record.raw, record.envelope_from, record.recipient, name)
+        except SupportAgentError as error:  # raised before anything reached a server
+            return Delivery(status="retry", detail=f"{error.code}: {error}")
 
     def _withdraw(self, record: OutboxRecord, why: str) -> DeliveryStatus:
         """Cancel an answer; the desk is notified of it as of one that a person undid."""
@@ -155,13 +165,12 @@ class OutboxSender:
                 self._schedule_retry(record, delivery)
                 return DeliveryStatus.RETRY
             case "uncertain":
-                self.store.outbox.mark_uncertain(record.id, delivery.detail, self.now())
+                self.store.outbox.mark_uncertain(record.id, delivery.detail, self.now(), self.worker)
             case "failed":
-                self.store.outbox.mark_failed(record.id, delivery.detail)
+                self.store.outbox.mark_failed(record.id, delivery.detail, self.worker)
             case "retry" if is_last:
-                self.store.outbox.mark_failed(
-                    record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}"
-                )
+                why = f"given up after {record.attempts + 1} tries: {delivery.detail}"
+                self.store.outbox.mark_failed(record.id, why, self.worker)
                 return DeliveryStatus.FAILED
             case "retry":
                 self._schedule_retry(record, delivery)
@@ -171,7 +180,7 @@ class OutboxSender:
         """Record that the server took the mail, with further attempts: an unrecorded success becomes `uncertain`."""
         for wait_s in (*MARK_WAITS_S, None):
             try:
-                self.store.outbox.mark_sent(record.id, delivery.detail, self.now())
+                self.store.outbox.mark_sent(record.id, delivery.detail, self.now(), self.worker)
             except TransientError as error:
                 log.warning("sent_not_recorded", outbox_id=record.id, code=error.code)
                 if wait_s is None:
@@ -183,4 +192,5 @@ class OutboxSender:
     def _schedule_retry(self, record: OutboxRecord, delivery: Delivery) -> None:
         wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
         wait_s = min(wait_s, self.smtp.retry_max_s)
-        self.store.outbox.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
+        due_at = self.now() + timedelta(seconds=wait_s)
+        self.store.outbox.mark_retry(record.id, delivery.detail, due_at, self.worker)

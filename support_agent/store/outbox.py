@@ -45,6 +45,8 @@ from support_agent.store.vault import about
 from support_agent.store.watch_records import AlarmRecord
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
+TAKEN_OVER = "outbox_taken_over"
+"""The code of the error of a worker that marks a row which it does not have any more."""
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 """Statuses of mails that the customer may not have received; the desk knows of a cancelled one unless it was undone."""
 
@@ -69,6 +71,7 @@ _CLAIM = (
     .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1)
 )
 _MOVE = update(OutboxRow).where(_IS_IT, col(OutboxRow.status) == OutboxStatus.SENDING)
+_MOVE_OWN = _MOVE.where(func.coalesce(col(OutboxRow.claimed_by), "") == bindparam("by"))
 _STATUS = select(OutboxRow.status).where(_IS_IT)
 _PAYLOADS = select(RenderedMailRow.kind, RenderedMailRow.payload).where(
     col(RenderedMailRow.mail_id) == bindparam("mail"),
@@ -201,27 +204,34 @@ class Outbox:
         with self.database.write() as connection:
             return affected(connection, _CLAIM, {"of": outbox_id, "now": now, "claimed_by": by}) == 1
 
-    def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime) -> None:
-        """Record that the server took the mail; `Store.deliveries` records later news, with their source."""
+    def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime, by: str = "") -> None:
+        """Record that the server took the mail; `Store.deliveries` records later news, with their source.
+
+        Args:
+            by: The worker that claimed the row, here and in the other `mark_` methods.
+        Raises:
+            PermanentError: with the code `TAKEN_OVER`, if the row is not that worker's any more: it was taken for
+                dead, and what has become of the mail is recorded.
+        """
         with self.database.write() as connection:
-            _move(connection, outbox_id, OutboxStatus.SENT, last_detail=detail, sent_at=sent_at)
+            _move(connection, outbox_id, OutboxStatus.SENT, by, last_detail=detail, sent_at=sent_at)
             _note(connection, Act.MAIL_SENT, outbox_id, sent_at)
 
-    def mark_uncertain(self, outbox_id: OutboxId, detail: str, at: datetime) -> None:
+    def mark_uncertain(self, outbox_id: OutboxId, detail: str, at: datetime, by: str = "") -> None:
         """Record that the connection was lost after the final dot; the mail is not tried again automatically."""
         with self.database.write() as connection:
-            _move(connection, outbox_id, OutboxStatus.UNCERTAIN, last_detail=detail)
+            _move(connection, outbox_id, OutboxStatus.UNCERTAIN, by, last_detail=detail)
             _note(connection, Act.MAIL_UNCERTAIN, outbox_id, at)
 
-    def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
+    def mark_failed(self, outbox_id: OutboxId, detail: str, by: str = "") -> None:
         """Record that the server refused the mail for good, or that its tries are used up."""
         with self.database.write() as connection:
-            _move(connection, outbox_id, OutboxStatus.FAILED, last_detail=detail)
+            _move(connection, outbox_id, OutboxStatus.FAILED, by, last_detail=detail)
 
-    def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime) -> None:
+    def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime, by: str = "") -> None:
         """Return a row to `ready`, due at `next_try_at`: the server did not take it, or it goes to the desk."""
         with self.database.write() as connection:
-            _move(connection, outbox_id, OutboxStatus.READY, last_detail=detail, next_try_at=next_try_at)
+            _move(connection, outbox_id, OutboxStatus.READY, by, last_detail=detail, next_try_at=next_try_at)
 
     def recover_sending(self, desk_tries: int = 0, sending: Collection[str] = ()) -> tuple[OutboxRecord, ...]:
         """Turn rows that a dead worker left in `sending` to `uncertain`.
@@ -240,7 +250,7 @@ class Outbox:
             for row in records(connection, col(OutboxRow.status) == OutboxStatus.SENDING, is_left):
                 is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
                 after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
-                _move(connection, row.id, after, last_detail=DIED_WHILE_SENDING)
+                _move(connection, row.id, after, None, last_detail=DIED_WHILE_SENDING)
                 recovered.append(row.model_copy(update={"status": after, "last_detail": DIED_WHILE_SENDING}))
         return tuple(recovered)
 
@@ -350,12 +360,19 @@ def _row(connection: Connection, outbox_id: OutboxId) -> OutboxRecord | None:
     return next(iter(_records(connection, _ROW, {"of": outbox_id})), None)
 
 
-def _move(connection: Connection, outbox_id: OutboxId, target: OutboxStatus, **values: object) -> None:
-    """Move a row from `sending` to `target`; a row with that status already stays as it is."""
-    if affected(connection, _MOVE, {"of": outbox_id, "status": target, **values}) == 1:
+def _move(
+    connection: Connection, outbox_id: OutboxId, target: OutboxStatus, by: str | None, **values: object
+) -> None:
+    """Move a row from `sending` to `target`, if `by` claimed it; a row with that status already stays as it is.
+
+    Args:
+        by: A worker; None: whoever claimed it.
+    """
+    move, values = (_MOVE, values) if by is None else (_MOVE_OWN, {"by": by, **values})
+    if affected(connection, move, {"of": outbox_id, "status": target, **values}) == 1:
         return
     status = connection.scalar(_STATUS, {"of": outbox_id})
     if status != target:
         raise PermanentError(
-            f"{outbox_id} is {status or 'not in the outbox'} and cannot become {target}", code="outbox_status"
+            f"{outbox_id} is {status or 'not in the outbox'} and cannot become {target}", code=TAKEN_OVER
         )

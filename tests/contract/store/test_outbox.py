@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from support_agent.errors import PermanentError, TransientError
+from support_agent.store.outbox import TAKEN_OVER
 from support_agent.store.records import (
     DeliverySource,
     Due,
@@ -219,6 +220,26 @@ def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> N
     assert recovered.last_detail
     assert [row.id for row in store.outbox.ready(NOON + DAY, limit=10)] == [waiting.id]
     assert store.outbox.recover_sending() == ()
+
+
+@pytest.mark.parametrize("target", MARKS)
+@pytest.mark.parametrize("is_claimed_again", [False, True])
+def test_a_sender_that_was_taken_for_dead_marks_nothing(
+    store: Store, target: OutboxStatus, is_claimed_again: bool
+) -> None:
+    """Rule: what the others have recorded stays, also while another worker sends the same mail to the desk again."""
+    row = put(store, outgoing(record(store), OutgoingKind.PACKET))
+    assert store.outbox.claim(row.id, NOON, by="the first")
+    store.outbox.recover_sending(desk_tries=9 if is_claimed_again else 0, sending={"the second"})
+    assert store.outbox.claim(row.id, NOON, by="the second") is is_claimed_again
+    before = only(store)
+    if before.status is target:  # it says the same
+        MARKS[target](store, row.id)
+    else:
+        with pytest.raises(PermanentError) as caught:
+            MARKS[target](store, row.id)
+        assert caught.value.code == TAKEN_OVER
+    assert only(store) == before
 
 
 def test_what_is_due_later_than_anything_can_be_is_called_in(store: Store) -> None:

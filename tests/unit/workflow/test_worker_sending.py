@@ -13,7 +13,7 @@ from support_agent.outbound.sender import MARK_WAITS_S
 from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.outbox import Delivery, Status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
 from tests.fakes_worker import FakeMailbox, Shift, fails_once, left_in_sending, recipients, rows, status, with_imap
 
@@ -123,6 +123,25 @@ def test_answer_whose_end_could_not_be_recorded_does_not_stay_in_sending(
     assert recipients(office) == [ANNA, DESK]
     assert rows(office, raw) == [(ANSWER, OutboxStatus.UNCERTAIN), (FAILURE, OutboxStatus.SENT)]
     assert tuple(waits) == MARK_WAITS_S
+
+
+@pytest.mark.parametrize("ends_as", ["sent", "retry", "failed", "uncertain"])
+def test_worker_that_was_taken_for_dead_while_it_sent_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch, ends_as: Status
+) -> None:
+    """Stopped for longer than its lease: what the others recorded of the mail stays, and the desk is told once."""
+    raw = write(REFUND)
+
+    def deliver(*_: object) -> Delivery:
+        monkeypatch.undo()
+        office.store.outbox.recover_sending()
+        return Delivery(status=ends_as, detail="as it is told at last")
+
+    monkeypatch.setattr(office.transport, "deliver", deliver)
+    Shift(office, FakeMailbox([raw])).work()
+    assert recipients(office) == [DESK]
+    assert rows(office, raw) == [(ANSWER, OutboxStatus.UNCERTAIN), (FAILURE, OutboxStatus.SENT)]
+    assert status(office, raw) is MailStatus.ESCALATED
 
 
 def test_answer_whose_end_could_not_be_recorded_at_once_is_sent(
