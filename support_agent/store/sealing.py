@@ -88,10 +88,12 @@ class Sealing:
         newest = _HEADS.where(HAS_BYTES).order_by(col(MailRow.received_at).desc()).limit(1)
         with self.database.read() as connection:
             found = connection.execute(newest).first()
-        keys, is_sealed = self.database.vault.keys, found is not None and _is_sealed(found)
-        if not keys.is_there() and any(is_sealed for _, is_sealed in self._mails()):
+        keys, seals = self.database.vault.keys, self.database.vault.seals
+        is_sealed = found is not None and _is_sealed(found)
+        # Every mail is looked at only where keys would be made.
+        if not keys.is_there() and (is_sealed or (seals and any(is_sealed for _, is_sealed in self._mails()))):
             raise no_keys(keys.url)
-        if is_sealed or self.database.vault.seals:
+        if is_sealed or seals:
             keys.check(may_create=may_create)
         if found is not None and is_sealed and keys.lost([found.id]).missing:
             where, todo = keys.url.render_as_string(hide_password=True), "`support-agent keys unreadable` deletes it"
