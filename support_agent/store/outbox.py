@@ -360,9 +360,7 @@ def _row(connection: Connection, outbox_id: OutboxId) -> OutboxRecord | None:
     return next(iter(_records(connection, _ROW, {"of": outbox_id})), None)
 
 
-def _move(
-    connection: Connection, outbox_id: OutboxId, target: OutboxStatus, by: str | None, **values: object
-) -> None:
+def _move(connection: Connection, outbox_id: OutboxId, target: OutboxStatus, by: str | None, **values: object) -> None:
     """Move a row from `sending` to `target`, if `by` claimed it; a row with that status already stays as it is.
 
     Args:
