@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from support_agent.config.settings import CompanySettings
 from support_agent.ops import check
-from tests import model_threads, remembered_vectors, shared_folder
+from tests import compiled_once, model_threads, remembered_vectors, shared_folder
 from tests.checked_once import CheckedOnce
 from tests.fakes_journey import Office, make_company, office_in
 
@@ -90,6 +90,14 @@ def sound_templates_are_checked_once(folder_of_this_run: Path) -> Iterator[None]
     """`check` of a workspace whose templates were sound before, byte by byte, does not render all of them again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "check_templates", CheckedOnce())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_are_compiled_once() -> Iterator[None]:
+    """See `tests/compiled_once.py`."""
+    with pytest.MonkeyPatch.context() as patch:
+        compiled_once.share(patch)
         yield
 
 

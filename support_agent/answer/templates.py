@@ -21,6 +21,8 @@ from support_agent.core.locales import FALLBACK_LOCALE, language_of, lookup
 from support_agent.errors import ConfigError
 
 WORDS = "words.yaml"
+WORD_FILES_KEPT = 64
+"""Parsed `words.yaml` that are kept: when a template changes, all are read again, and most are as before."""
 LINE_END = re.compile("\r\n?")
 
 
@@ -174,7 +176,8 @@ def _folders(languages: frozenset[str], locale: str) -> tuple[str, ...]:
     return tuple(names[key] for key in lookup(locale) if key in names)
 
 
-def read_words(name: str, text: str) -> list[tuple[str, str, str, int]]:
+@lru_cache(maxsize=WORD_FILES_KEPT)
+def read_words(name: str, text: str) -> tuple[tuple[str, str, str, int], ...]:
     """(section, code, word, 1-based line) of each entry of a `words.yaml`: a mapping of sections of codes.
 
     Raises:
@@ -194,7 +197,7 @@ def read_words(name: str, text: str) -> list[tuple[str, str, str, int]]:
                 line = word.start_mark.line + 1
                 raise TemplatesUnusable(f"{code!r} has no word", "write one word or phrase", name, line)
             found.append((section, code, word.value, word.start_mark.line + 1))
-    return found
+    return tuple(found)
 
 
 def _pairs(name: str, node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from support_agent.company.text import REMOVE, refused_character
 from support_agent.core.findings import Finding, Severity, nearest
 from support_agent.core.frozen import Frozen
+from support_agent.core.yaml_text import load_with_nodes
 
 FILE_NAME = re.compile(r"^(\d{3,5})-[a-z0-9][a-z0-9-]*\.md$")
 _FENCE = "---"
@@ -146,12 +147,7 @@ def _report_key(report: Report, lines: dict[str, int], key: str, error_type: str
 
 def _data_and_keys(text: str) -> tuple[object, list[tuple[str, int]]]:
     """The YAML data, and (key, 1-based line in the file) of its top-level keys in order, including duplicates."""
-    loader = yaml.SafeLoader(text)
-    try:
-        node = loader.get_single_node()
-        data = None if node is None else loader.construct_document(node)
-    finally:
-        loader.dispose()
+    data, node = load_with_nodes(text)
     return data, _keys(node)
 
 

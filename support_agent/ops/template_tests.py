@@ -28,6 +28,7 @@ from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.core.findings import Finding
 from support_agent.core.frozen import Frozen
+from support_agent.core.yaml_text import load_with_nodes
 from support_agent.errors import GateRefused
 from support_agent.ops.html_as_read import as_read
 from support_agent.ops.template_samples import around
@@ -92,10 +93,8 @@ def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
     findings: list[Finding] = []
     for path in sorted((directory / "tests").glob("*.yaml")):
         try:
-            text = path.read_text(encoding="utf-8")
-            entries = yaml.safe_load(text)
-            nodes = yaml.compose(text, Loader=yaml.SafeLoader)
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+            entries, nodes = load_with_nodes(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             findings.append(Finding.error(path, mark.line + 1 if mark else None, f"cannot be read: {error}", TODO))
             continue

@@ -123,9 +123,11 @@ def test_single_letter_keys_can_be_turned_off(page: Page) -> None:
     expect(page.locator("button.main")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_page(browser: Browser, desk: Served, scheme: str) -> None:
-    context = browser.new_context(color_scheme="dark" if scheme == "dark" else "light")
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_axe_finds_nothing_on_any_page(browser: Browser, desk: Served, is_dark: bool) -> None:
+    """The dark scheme has other colours, and nothing else."""
+    context = browser.new_context(color_scheme="dark" if is_dark else "light")
+    options = {"runOnly": ["color-contrast"]} if is_dark else {}
     page = context.new_page()
     page.set_default_timeout(WAITS_MS)
     page.goto(desk.link)
@@ -133,7 +135,7 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, desk: Served, scheme: s
     paths = ("/", case, f"{case}?choose=document:2", f"{case}?choose=series:payments", f"{case}/replay", *SECTIONS)
     for path in paths:
         page.goto(f"{desk.address}{path}")
-        found = Axe().run(page)
+        found = Axe().run(page, options=options)
         assert not found.response["violations"], (path, found.generate_report())
     context.close()
 

@@ -1,7 +1,8 @@
 """`kill -9` in every step of a mail's journey, on SQLite and PostgreSQL: nothing lost, nothing twice.
 
 Where to die is found, not listed: each way through the journey is gone once undisturbed, and then once for each of
-its steps and each write of that step, with a process that dies exactly there and others that take over.
+its steps and each write of that step, with a process that dies exactly there and others that take over. On PostgreSQL
+the process dies after the last write of each step; what else can happen there is in `tests/crash`.
 """
 
 from __future__ import annotations
@@ -69,12 +70,13 @@ def _count_writes(lives: Lives, servers: DemoServers) -> tuple[dict[str, dict[st
     return steps, packet_id
 
 
-def _run(url: str, folder: Path) -> Run:
+def _run(url: str, folder: Path, *, is_short: bool = False) -> Run:
     with DemoServers() as servers, Lives(url, servers, folder) as lives:
         steps, packet_id = _count_writes(lives, servers)
         killed: dict[MailId, tuple[Way, Kill]] = {}
         for way in WAYS.values():
-            kills = [Kill(step, n) for step in way.steps for n in range(steps[way.name].get(step, 0) + 1)]
+            written = {step: steps[way.name].get(step, 0) for step in way.steps}
+            kills = [Kill(step, n) for step, last in written.items() for n in range(last * is_short, last + 1)]
             for number, kill in enumerate(kills, start=1):
                 raw = way.mail(number, packet_id)
                 servers.deliver(raw)
@@ -104,7 +106,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         return
     cluster = request.getfixturevalue("postgres_cluster")
     url = cluster.create_database()
-    yield _run(url, folder)
+    yield _run(url, folder, is_short=True)
     cluster.drop_database(url)
 
 
@@ -130,7 +132,7 @@ def test_a_mail_ends_as_if_nobody_had_been_killed(run: Run, name: str) -> None:
     Where it cannot be known whether a customer's mail went out, the desk has a failure that says so.
     """
     endings = [ending for ending in run.endings if ending.way.name == name]
-    assert len(endings) > 1
+    assert endings
     for ending in endings:
         uncertain = {mail.kind for mail in ending.out if mail.status is OutboxStatus.UNCERTAIN}
         unknown = {kind for kind in uncertain if not kind.is_for_desk}

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -56,10 +57,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def start(folder: Path, *options: str, **variables: str) -> subprocess.Popen[str]:
-    """The installation, running."""
+    """The installation, running; it hears ^C also where the tests were started in the background."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **variables}
     command = [sys.executable, str(INSTALL), "requirements.lock", *options]
-    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=hears)
 
 
 def run(folder: Path, *options: str, **variables: str) -> tuple[int, str, list[str]]:
