@@ -282,10 +282,10 @@ def fails_once(real: Callable[..., T], error: SupportAgentError) -> Callable[...
     """A method that raises this the first time and then does what it did."""
     errors = [error]
 
-    def failing(*arguments: object) -> T:
+    def failing(*arguments: object, **options: object) -> T:
         if errors:
             raise errors.pop()
-        return real(*arguments)
+        return real(*arguments, **options)
 
     return failing
 

@@ -28,6 +28,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
 from support_agent.core.clock import utc_now
 from support_agent.engine.steps import Steps
+from support_agent.errors import SupportAgentError
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
@@ -181,6 +182,8 @@ class Fleet:
             signal.signal(signal.SIGTERM, lambda *_: stop.set())
             self._work(stop)
             code = 0
+        except SupportAgentError as error:  # as the program: one line, and systemd starts it again
+            sys.stderr.write(f"worker {os.getpid()} ended: {error}\n")
         except BaseException:
             traceback.print_exc()
         finally:

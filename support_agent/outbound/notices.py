@@ -58,10 +58,10 @@ class Notices:
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
             is_undone = lost.status is OutboxStatus.CANCELLED
             code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
-            if lost.kind is OutgoingKind.ANSWER:
-                self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
             decision = escalated(code, self.now(), why)
             try:
+                if lost.kind is OutgoingKind.ANSWER:
+                    self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
                 notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost.id)
                 if notice is not None:
                     statuses.append(self.outbox_sender.deliver(notice))

@@ -79,12 +79,15 @@ class OutboundQueue:
     templates: Templates
     now: Callable[[], datetime]
 
-    def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> None:
+    def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> bool:
         """Queue the answer, due after the hold window, and a packet for the questions that it leaves open, for which
         the case is escalated.
 
         With `autonomy.hold_notice` the desk gets the answer that waits, too, and can undo it.
 
+        Returns:
+            False: nothing was queued, as another run has put an answer or a packet into the outbox meanwhile. The same
+            holds for `propose` and `packet`.
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
@@ -98,9 +101,9 @@ class OutboundQueue:
                 held = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text, leaves_at)
                 why = decision.because(EscalationReason.HELD, f"in {hold_s:.0f} seconds, by autonomy.hold_s")
                 rest = (*rest, self._packet(mail, why, OutgoingKind.HELD, proposed=held))
-        self._queue(mail, *rest, answer, is_escalated=decision.plan.is_partial)
+        return self._queue(mail, *rest, answer, is_escalated=decision.plan.is_partial)
 
-    def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> None:
+    def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> bool:
         """Escalate the case, and put the answer into the outbox as a proposal, with the packet that shows it.
 
         Args:
@@ -115,9 +118,9 @@ class OutboundQueue:
         proposed = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text)
         packet = self._packet(mail, decision, proposed=proposed)
         acknowledgement = self._acknowledgement(mail) if is_acknowledged else ()
-        self._queue(mail, packet, answer, *acknowledgement, is_escalated=True)
+        return self._queue(mail, packet, answer, *acknowledgement, is_escalated=True)
 
-    def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool, is_escalated: bool = True) -> None:
+    def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool, is_escalated: bool = True) -> bool:
         """Queue the packet for the desk, and escalate the case.
 
         Args:
@@ -125,14 +128,15 @@ class OutboundQueue:
             is_escalated: False: the case stays as it is.
         """
         packet, acknowledgement = self._packet(mail, decision), self._acknowledgement(mail) if is_acknowledged else ()
-        self._queue(mail, packet, *acknowledgement, is_escalated=is_escalated)
+        return self._queue(mail, packet, *acknowledgement, is_escalated=is_escalated)
 
-    def _queue(self, mail: RoutedMail, *mails: OutgoingMail, is_escalated: bool) -> None:
-        """Queue mails, and close the case to automation, both or neither."""
+    def _queue(self, mail: RoutedMail, *mails: OutgoingMail, is_escalated: bool) -> bool:
+        """Queue mails, and close the case to automation, both or neither; only the first run does either."""
         with self.store.database.together():
-            if is_escalated:
+            is_first = self.store.outbox.queue_first(*mails)
+            if is_first and is_escalated:
                 self.store.cases.escalate(mail.route.case_id)
-            self.store.outbox.queue(*mails)
+        return is_first
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""

@@ -109,8 +109,8 @@ class OutboxSender:
         except PermanentError as error:
             if error.code != TAKEN_OVER:
                 raise
-            # Taken for dead while it sent: another worker has recorded that nobody knows, and the desk is told.
-            log.error("delivery_taken_over", outbox_id=record.id, error=str(error))
+            # Taken for dead while it sent, or the mail was deleted: what others have recorded stays.
+            log.error("delivery_taken_over", outbox_id=record.id, status=delivery.status, error=str(error))
             return DeliveryStatus.CLAIMED
         if record.kind.is_for_desk and status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
             # The desk cannot be notified by mail; `doctor` reports it as well.
@@ -165,12 +165,12 @@ class OutboxSender:
                 self._schedule_retry(record, delivery)
                 return DeliveryStatus.RETRY
             case "uncertain":
-                self.store.outbox.mark_uncertain(record.id, delivery.detail, self.now(), self.worker)
+                self.store.outbox.mark_uncertain(record.id, delivery.detail, self.now(), by=self.worker)
             case "failed":
-                self.store.outbox.mark_failed(record.id, delivery.detail, self.worker)
+                self.store.outbox.mark_failed(record.id, delivery.detail, by=self.worker)
             case "retry" if is_last:
                 why = f"given up after {record.attempts + 1} tries: {delivery.detail}"
-                self.store.outbox.mark_failed(record.id, why, self.worker)
+                self.store.outbox.mark_failed(record.id, why, by=self.worker)
                 return DeliveryStatus.FAILED
             case "retry":
                 self._schedule_retry(record, delivery)
@@ -180,7 +180,7 @@ class OutboxSender:
         """Record that the server took the mail, with further attempts: an unrecorded success becomes `uncertain`."""
         for wait_s in (*MARK_WAITS_S, None):
             try:
-                self.store.outbox.mark_sent(record.id, delivery.detail, self.now(), self.worker)
+                self.store.outbox.mark_sent(record.id, delivery.detail, self.now(), by=self.worker)
             except TransientError as error:
                 log.warning("sent_not_recorded", outbox_id=record.id, code=error.code)
                 if wait_s is None:
@@ -193,4 +193,4 @@ class OutboxSender:
         wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
         wait_s = min(wait_s, self.smtp.retry_max_s)
         due_at = self.now() + timedelta(seconds=wait_s)
-        self.store.outbox.mark_retry(record.id, delivery.detail, due_at, self.worker)
+        self.store.outbox.mark_retry(record.id, delivery.detail, due_at, by=self.worker)

@@ -46,7 +46,7 @@ from support_agent.store.watch_records import AlarmRecord
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 TAKEN_OVER = "outbox_taken_over"
-"""The code of the error of a worker that marks a row which it does not have any more."""
+"""The code of the error of a worker that marks a row which others have changed or deleted since it claimed it."""
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 """Statuses of mails that the customer may not have received; the desk knows of a cancelled one unless it was undone."""
 
@@ -73,6 +73,14 @@ _CLAIM = (
 _MOVE = update(OutboxRow).where(_IS_IT, col(OutboxRow.status) == OutboxStatus.SENDING)
 _MOVE_OWN = _MOVE.where(func.coalesce(col(OutboxRow.claimed_by), "") == bindparam("by"))
 _STATUS = select(OutboxRow.status).where(_IS_IT)
+_DECIDED = (
+    select(OutboxRow.id)
+    .where(
+        col(OutboxRow.mail_id) == bindparam("mail"),
+        col(OutboxRow.kind).in_((OutgoingKind.ANSWER, OutgoingKind.PACKET)),
+    )
+    .limit(1)
+)
 _PAYLOADS = select(RenderedMailRow.kind, RenderedMailRow.payload).where(
     col(RenderedMailRow.mail_id) == bindparam("mail"),
     col(RenderedMailRow.kind).in_(bindparam("kinds", expanding=True)),
@@ -101,6 +109,21 @@ class Outbox:
         """
         with self.database.write() as connection:
             return tuple(_queue(connection, mail) for mail in mails)
+
+    def queue_first(self, *outgoing: OutgoingMail) -> bool:
+        """Put what is decided about one mail into the outbox, as `queue`, unless another run has decided it already.
+
+        Returns:
+            False: nothing was queued, as an answer to the mail or a packet about it is there.
+        """
+        mail_id = outgoing[0].mail_id
+        with self.database.write() as connection:
+            mails.lock(connection, mail_id)
+            if connection.scalar(_DECIDED, {"mail": mail_id}) is not None:
+                return False
+            for mail in outgoing:
+                _insert(connection, mail)
+            return True
 
     def queue_notice(self, notice: OutgoingMail, lost: OutboxId) -> OutboxRecord | None:
         """Put the desk's notice of a lost mail into the outbox, and record that the desk is notified of the loss.
@@ -204,31 +227,31 @@ class Outbox:
         with self.database.write() as connection:
             return affected(connection, _CLAIM, {"of": outbox_id, "now": now, "claimed_by": by}) == 1
 
-    def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime, by: str = "") -> None:
+    def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime, *, by: str) -> None:
         """Record that the server took the mail; `Store.deliveries` records later news, with their source.
 
         Args:
             by: The worker that claimed the row, here and in the other `mark_` methods.
         Raises:
             PermanentError: with the code `TAKEN_OVER`, if the row is not that worker's any more: it was taken for
-                dead, and what has become of the mail is recorded.
+                dead, or the row was deleted.
         """
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.SENT, by, last_detail=detail, sent_at=sent_at)
             _note(connection, Act.MAIL_SENT, outbox_id, sent_at)
 
-    def mark_uncertain(self, outbox_id: OutboxId, detail: str, at: datetime, by: str = "") -> None:
+    def mark_uncertain(self, outbox_id: OutboxId, detail: str, at: datetime, *, by: str) -> None:
         """Record that the connection was lost after the final dot; the mail is not tried again automatically."""
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.UNCERTAIN, by, last_detail=detail)
             _note(connection, Act.MAIL_UNCERTAIN, outbox_id, at)
 
-    def mark_failed(self, outbox_id: OutboxId, detail: str, by: str = "") -> None:
+    def mark_failed(self, outbox_id: OutboxId, detail: str, *, by: str) -> None:
         """Record that the server refused the mail for good, or that its tries are used up."""
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.FAILED, by, last_detail=detail)
 
-    def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime, by: str = "") -> None:
+    def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime, *, by: str) -> None:
         """Return a row to `ready`, due at `next_try_at`: the server did not take it, or it goes to the desk."""
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.READY, by, last_detail=detail, next_try_at=next_try_at)
@@ -324,6 +347,10 @@ def rendered_mails_of(connection: Connection, mail_id: MailId) -> tuple[Rendered
 
 def _queue(connection: Connection, mail: OutgoingMail) -> OutboxRecord:
     mails.lock(connection, mail.mail_id)
+    return _insert(connection, mail)
+
+
+def _insert(connection: Connection, mail: OutgoingMail) -> OutboxRecord:
     fields = dict(mail)
     sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
     status = OutboxStatus.PROPOSED if mail.is_proposed else OutboxStatus.READY

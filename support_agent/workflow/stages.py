@@ -237,15 +237,13 @@ class Stages:
         """
         if decision.plan.outcome == "close":
             return self._close(mail, decision)
-        if (outcome := self._outcome_before(mail.id)) is not None:
-            return outcome
         if decision.final is None:
             return self.escalate(mail, decision)
         leaves = self.autonomy.of_answer(decision.final)
         if leaves.mode is not Mode.AUTO:
             return self._leave_to_person(mail, decision, leaves)
-        self.queue.answer(mail, decision, decision.final)
-        return Outcome.ANSWERED
+        is_first = self.queue.answer(mail, decision, decision.final)
+        return Outcome.ANSWERED if is_first else self._outcome_of_first(mail.id)
 
     def escalate(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Escalate the case: queue a packet for the desk, and an acknowledgement for the customer where that is safe.
@@ -253,12 +251,12 @@ class Stages:
         A sender over the daily limit of packets is taken for a machine: one more packet says so, and further mails are
         only filed.
         """
-        if self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.PACKET):  # queued before the process died
-            return Outcome.ESCALATED
+        if (outcome := self._outcome_before(mail.id)) is not None:
+            return outcome
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        self.queue.packet(mail, decision, is_acknowledged=self._is_acknowledged(mail))
-        return Outcome.ESCALATED
+        is_first = self.queue.packet(mail, decision, is_acknowledged=self._is_acknowledged(mail))
+        return Outcome.ESCALATED if is_first else self._outcome_of_first(mail.id)
 
     def send(self, mail_id: MailId) -> list[str]:
         """Try each due outbox mail for this mail once, and notify the desk of lost ones."""
@@ -280,11 +278,16 @@ class Stages:
     # ------------------------------------------------------------------------------------------------------------
 
     def _outcome_before(self, mail_id: MailId) -> Outcome | None:
-        """What an earlier run decided, if the process died after it; None: nothing is in the outbox."""
+        """What an earlier run decided; None: nothing is in the outbox."""
         kinds = {row.kind: row for row in self.store.outbox.find(mail_id=mail_id)}
         if (answer := kinds.get(OutgoingKind.ANSWER)) is not None:
             return Outcome.ESCALATED if answer.status.is_unsent else Outcome.ANSWERED
         return Outcome.ESCALATED if OutgoingKind.PACKET in kinds else None
+
+    def _outcome_of_first(self, mail_id: MailId) -> Outcome:
+        """What the first run decided: an earlier one, or that of a worker which has taken the mail over meanwhile."""
+        log.info("decided_before", mail_id=mail_id)
+        return self._outcome_before(mail_id) or Outcome.ESCALATED
 
     def _leave_to_person(self, mail: RoutedMail, decision: Decision, leaves: Leaves) -> Outcome:
         """Escalate an answer that may not leave by itself; a mode that shows it stores it as a proposal."""
@@ -292,10 +295,12 @@ class Stages:
         stopped = decision.because(EscalationReason(leaves.mode.value), f"{leaves.why}{open_part}")
         if decision.final is None or not leaves.mode.is_proposed:
             return self.escalate(mail, stopped)
+        if (outcome := self._outcome_before(mail.id)) is not None:
+            return outcome
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        self.queue.propose(mail, stopped, decision.final, is_acknowledged=self._is_acknowledged(mail))
-        return Outcome.ESCALATED
+        is_first = self.queue.propose(mail, stopped, decision.final, is_acknowledged=self._is_acknowledged(mail))
+        return Outcome.ESCALATED if is_first else self._outcome_of_first(mail.id)
 
     def _is_acknowledged(self, mail: RoutedMail) -> bool:
         """Whether the customer gets the fixed mail that a person has the case."""

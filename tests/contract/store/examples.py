@@ -171,7 +171,7 @@ def fill(store: Store) -> MailId:
     assert store.outbox.queue_alarm(outgoing(mail_id, case_id=CASE), alarm()) == row
     store.watching.note_expiry(Expiring.IMAP_CERTIFICATE, NOON)
     assert store.outbox.claim(row.id, NOON)
-    store.outbox.mark_failed(row.id, "550 5.1.1 no such user")
+    store.outbox.mark_failed(row.id, "550 5.1.1 no such user", by="")
     store.suppressions.add(row, "550 5.1.1 no such user", NOON, NOON + 60 * DAY)
     store.modes.change("document:1", Mode.AUTO, ModeSource.BY_HAND, "the operator", "it is well known", NOON)
     key = UsedKey(key="K", slot="K", command="close", case_id=CASE, mail_id=mail_id, who="ada", used_at=NOON)

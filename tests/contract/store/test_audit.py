@@ -91,7 +91,7 @@ def test_a_mail_that_left_is_named_with_the_digest_of_its_bytes_and_its_document
     packet = put(store, outgoing(mail.mail_id, OutgoingKind.PACKET))
     for one in (row, packet):
         assert store.outbox.claim(one.id, NOON)
-        store.outbox.mark_sent(one.id, "250 ok", NOON + MINUTE)
+        store.outbox.mark_sent(one.id, "250 ok", NOON + MINUTE, by="")
     (entry,) = store.audit.entries(Act.MAIL_SENT)
     assert (entry.at, entry.who, entry.about["outbox_id"]) == (NOON + MINUTE, "the worker", row.id)
     assert entry.about["documents"] == [{"number": 7, "language": "en", "version": "v7"}]
@@ -146,7 +146,7 @@ def test_entries_of_many_workers_are_one_chain(store: Store) -> None:
     def send(part: int) -> None:
         for row in rows[part::4]:
             store.outbox.claim(row.id, NOON)
-            store.outbox.mark_sent(row.id, "250 ok", NOON)
+            store.outbox.mark_sent(row.id, "250 ok", NOON, by="")
 
     threads = [Thread(target=send, args=(part,)) for part in range(4)]
     for thread in threads:

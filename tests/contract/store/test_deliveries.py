@@ -82,7 +82,7 @@ def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fail
     assert store.deliveries.unconfirmed() == ()
     assert update(store, row, READY)
     assert store.outbox.claim(row.id, LATER)
-    MARKS[FAILED](store, row.id)
+    MARKS[FAILED](store, row.id, "")
     assert [record.id for record in store.deliveries.unconfirmed()] == [row.id]
     assert [told.after for told in store.deliveries.of(row.id)] == [FAILED, FAILED, READY]
 
@@ -105,7 +105,7 @@ def test_s66_what_was_sent_and_not_copied_is_known_and_copied_once(store: Store)
     """Rule: sent since an instant only; a copy is remembered."""
     row, waiting = queue(store, 1), queue(store, 2)
     assert store.outbox.claim(row.id, NOON)
-    store.outbox.mark_sent(row.id, "250 ok", NOON)
+    store.outbox.mark_sent(row.id, "250 ok", NOON, by="")
     assert [record.id for record in store.deliveries.uncopied(NOON, limit=10)] == [row.id]
     assert store.deliveries.uncopied(LATER, limit=10) == ()
     store.outbox.mark_copied(row.id, LATER)

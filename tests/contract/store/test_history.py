@@ -71,7 +71,7 @@ def test_what_became_known_later_is_not_in_the_copy(store: Store, empty: Store) 
     first, mail_id = of_anna(store, 1, 0), of_anna(store, 2, 2)
     row = put(store, outgoing(first, case_id=CASE, at=NOON + DAY))
     assert store.outbox.claim(row.id, NOON + 3 * DAY)
-    store.outbox.mark_failed(row.id, "550 no such user")
+    store.outbox.mark_failed(row.id, "550 no such user", by="")
     copy_history(store.database, empty.database, mail_id, NOON + 2 * DAY, NOON - DAY)
     assert [copied.status for copied in empty.outbox.find()] == [OutboxStatus.SENT]
     assert not empty.mails.follows_open(mail_id), "the older mail was never ended, and holds nothing up"

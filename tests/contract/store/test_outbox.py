@@ -23,11 +23,11 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, outgoing, put, queue, record, rendered
 
-MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
-    OutboxStatus.SENT: lambda store, row: store.outbox.mark_sent(row, "250 ok", NOON),
-    OutboxStatus.UNCERTAIN: lambda store, row: store.outbox.mark_uncertain(row, "lost after the dot", NOON),
-    OutboxStatus.FAILED: lambda store, row: store.outbox.mark_failed(row, "550 no such user"),
-    OutboxStatus.READY: lambda store, row: store.outbox.mark_retry(row, "451 later", NOON + MINUTE),
+MARKS: dict[OutboxStatus, Callable[[Store, OutboxId, str], None]] = {
+    OutboxStatus.SENT: lambda store, row, by: store.outbox.mark_sent(row, "250 ok", NOON, by=by),
+    OutboxStatus.UNCERTAIN: lambda store, row, by: store.outbox.mark_uncertain(row, "lost after the dot", NOON, by=by),
+    OutboxStatus.FAILED: lambda store, row, by: store.outbox.mark_failed(row, "550 no such user", by=by),
+    OutboxStatus.READY: lambda store, row, by: store.outbox.mark_retry(row, "451 later", NOON + MINUTE, by=by),
 }
 
 
@@ -52,7 +52,7 @@ def bring_to(store: Store, status: OutboxStatus) -> OutboxRecord:
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
     if status in (OutboxStatus.SENT, OutboxStatus.UNCERTAIN, OutboxStatus.FAILED):
-        MARKS[status](store, row.id)
+        MARKS[status](store, row.id, "")
     assert only(store).status is status
     return only(store)
 
@@ -153,7 +153,7 @@ def test_of_what_was_put_off_alike_the_oldest_is_due_first(store: Store) -> None
     young, old = queue(store, 1, at=NOON + MINUTE).id, queue(store, 2, at=NOON).id
     for row in (young, old):
         assert store.outbox.claim(row, NOON + MINUTE)
-        store.outbox.mark_retry(row, "451 later", NOON + 2 * MINUTE)
+        store.outbox.mark_retry(row, "451 later", NOON + 2 * MINUTE, by="")
     assert page_through(store, NOON + DAY, 1) == [old, young]
 
 
@@ -176,7 +176,7 @@ def test_a_row_is_claimed_once_per_try(store: Store) -> None:
     assert (only(store).status, only(store).attempts) == (OutboxStatus.SENDING, 1)
     assert store.outbox.ready(NOON + DAY, limit=10) == ()
 
-    store.outbox.mark_retry(row.id, "451 later", NOON + MINUTE)
+    store.outbox.mark_retry(row.id, "451 later", NOON + MINUTE, by="")
     assert not store.outbox.claim(row.id, NOON)
     assert store.outbox.claim(row.id, NOON + MINUTE)
     assert (only(store).attempts, only(store).last_detail) == (2, "451 later")
@@ -189,23 +189,23 @@ def test_a_row_takes_no_way_but_the_drawn_ones(store: Store, source: OutboxStatu
     """Rule (S62): sending goes anywhere, the rest nowhere; whoever knows more of a mail settles it, and is named."""
     before = bring_to(store, source)
     if source is OutboxStatus.SENDING:
-        MARKS[target](store, before.id)
+        MARKS[target](store, before.id, "")
         assert only(store).status is target
         assert only(store).last_detail != before.last_detail
         assert (only(store).sent_at == NOON) is (target is OutboxStatus.SENT)
     elif source is target:
-        MARKS[target](store, before.id)
+        MARKS[target](store, before.id, "")
         assert only(store) == before
     else:
         with pytest.raises(PermanentError, match=f"is {source} and cannot become {target}"):
-            MARKS[target](store, before.id)
+            MARKS[target](store, before.id, "")
         assert only(store) == before
 
 
 def test_marking_an_unknown_row_is_an_error(store: Store) -> None:
     """Rule: a write that hits no row says so."""
     with pytest.raises(PermanentError, match="not in the outbox"):
-        store.outbox.mark_sent(OutboxId("unknown"), "250 ok", NOON)
+        store.outbox.mark_sent(OutboxId("unknown"), "250 ok", NOON, by="")
 
 
 def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> None:
@@ -234,12 +234,15 @@ def test_a_sender_that_was_taken_for_dead_marks_nothing(
     assert store.outbox.claim(row.id, NOON, by="the second") is is_claimed_again
     before = only(store)
     if before.status is target:  # it says the same
-        MARKS[target](store, row.id)
+        MARKS[target](store, row.id, "the first")
     else:
         with pytest.raises(PermanentError) as caught:
-            MARKS[target](store, row.id)
+            MARKS[target](store, row.id, "the first")
         assert caught.value.code == TAKEN_OVER
     assert only(store) == before
+    if is_claimed_again:
+        MARKS[target](store, row.id, "the second")
+        assert only(store).status is target
 
 
 def test_what_is_due_later_than_anything_can_be_is_called_in(store: Store) -> None:
@@ -277,7 +280,7 @@ def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
         if status is not OutboxStatus.SENDING:
-            MARKS[status](store, row.id)
+            MARKS[status](store, row.id, "")
     is_lost = status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN) and not kind.is_for_desk
     assert [lost.id for lost in store.deliveries.unnotified_losses()] == [row.id] * is_lost
     assert store.deliveries.unnotified_losses(mail_id) == store.deliveries.unnotified_losses()

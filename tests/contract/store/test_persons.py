@@ -23,7 +23,7 @@ def finish(store: Store) -> None:
         store.mails.end(mail.id, MailStatus.ANSWERED, None, None, NOON)
     for row in store.outbox.ready(NOON, limit=100):
         assert store.outbox.claim(row.id, NOON)
-        store.outbox.mark_sent(row.id, "250 ok", NOON)
+        store.outbox.mark_sent(row.id, "250 ok", NOON, by="")
 
 
 def filled(store: Store) -> set[str]:

@@ -95,7 +95,7 @@ def test_an_automatic_answer_waited_until_it_was_sent(store: Store) -> None:
     row = put(store, outgoing(mail_id, at=NOON + MINUTE))
     assert store.quality.machine_waits(TODAY, 10) == ()
     assert store.outbox.claim(row.id, NOON + MINUTE)
-    store.outbox.mark_sent(row.id, "250 ok", NOON + 2 * MINUTE)
+    store.outbox.mark_sent(row.id, "250 ok", NOON + 2 * MINUTE, by="")
     (found,) = store.quality.machine_waits(TODAY, 10)
     assert (found.mail_id, found.waited) == (mail_id, 2 * MINUTE)
 
@@ -108,7 +108,7 @@ def test_a_mail_waits_for_a_person_until_words_a_document_or_a_label(store: Stor
     assert [one.waited for one in store.quality.person_waits(TODAY, 10)] == [None]
     lost = put(store, outgoing(record(store, 3), OutgoingKind.PERSON_REPLY, CASE, NOON + MINUTE))
     assert store.outbox.claim(lost.id, NOON + MINUTE)
-    store.outbox.mark_uncertain(lost.id, "the connection was lost", NOON)
+    store.outbox.mark_uncertain(lost.id, "the connection was lost", NOON, by="")
     assert [one.waited for one in store.quality.person_waits(TODAY, 10)] == [None]
     reply = record(store, 2)
     put(store, outgoing(reply, OutgoingKind.PERSON_REPLY, CASE, NOON + 5 * MINUTE))

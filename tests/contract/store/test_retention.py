@@ -20,7 +20,7 @@ def finish(store: Store) -> None:
         store.mails.end(mail.id, MailStatus.ANSWERED, None, None, NOON)
     for row in store.outbox.ready(NOON + 100 * DAY, limit=100):
         store.outbox.claim(row.id, NOON + 100 * DAY)
-        store.outbox.mark_sent(row.id, "250 ok", NOON)
+        store.outbox.mark_sent(row.id, "250 ok", NOON, by="")
 
 
 def test_counts_name_every_status(store: Store) -> None:
@@ -109,7 +109,7 @@ def test_what_still_waits_to_be_sent_never_goes(store: Store, status: OutboxStat
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:
-        store.outbox.mark_uncertain(row.id, "lost", NOON)
+        store.outbox.mark_uncertain(row.id, "lost", NOON, by="")
     assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
     assert len(store.outbox.find()) == 1
 

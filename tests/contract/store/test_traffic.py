@@ -110,7 +110,7 @@ def test_answer_that_failed_is_none(store: Store) -> None:
     mail_id = answered(store)
     (row,) = store.outbox.find(mail_id=mail_id)
     assert store.outbox.claim(row.id, NOON)
-    store.outbox.mark_failed(row.id, "550 no")
+    store.outbox.mark_failed(row.id, "550 no", by="")
     assert answers(store) == answers(store, case_id=CASE) == ()
 
 
@@ -121,7 +121,7 @@ def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxS
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:
-        store.outbox.mark_uncertain(row.id, "cut", NOON)
+        store.outbox.mark_uncertain(row.id, "cut", NOON, by="")
     passed = store.traffic.passed(ANSWERS, NOON)
     assert (passed.queued, passed.sent) == (1, 0 if status is OutboxStatus.READY else 1)
     assert store.traffic.passed((OutgoingKind.PACKET,), NOON).queued == 0
@@ -140,7 +140,7 @@ def test_what_a_clock_that_was_ahead_wrote_is_left_out_where_an_end_is_named(sto
     """Rule: of a limit; an answer that was given is given."""
     (row,) = store.outbox.find(mail_id=answered(store, at=NOON + DAY))
     assert store.outbox.claim(row.id, NOON + DAY)
-    store.outbox.mark_sent(row.id, "250 ok", NOON + DAY)
+    store.outbox.mark_sent(row.id, "250 ok", NOON + DAY, by="")
     traffic = store.traffic
     for until, count in ((NOON, 0), (NOON + DAY, 1)):
         assert traffic.passed(ANSWERS, NOON, until=until) == (count, count)
@@ -154,7 +154,7 @@ def test_mail_that_waited_counts_as_sent_when_it_went(store: Store) -> None:
     (row,) = store.outbox.find(mail_id=answered(store))
     later = NOON + timedelta(hours=3)
     assert store.outbox.claim(row.id, later)
-    store.outbox.mark_sent(row.id, "250 ok", later)
+    store.outbox.mark_sent(row.id, "250 ok", later, by="")
     passed = store.traffic.passed(ANSWERS, later)
     assert (passed.queued, passed.sent) == (0, 1)
 

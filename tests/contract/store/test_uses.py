@@ -23,7 +23,7 @@ def _answer(store: Store, number: int, *documents: tuple[int, str], day: int = 0
     if status != OutboxStatus.READY:
         assert store.outbox.claim(row.id, at)
         if status == OutboxStatus.SENT:
-            store.outbox.mark_sent(row.id, "250 ok", at)
+            store.outbox.mark_sent(row.id, "250 ok", at, by="")
 
 
 def test_documents_are_counted_by_their_versions_in_answers_that_were_sent(store: Store) -> None:

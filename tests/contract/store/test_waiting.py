@@ -91,9 +91,9 @@ def test_a_reply_that_the_customer_may_not_have_is_none(store: Store, *, is_sure
     reply = put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
     assert store.outbox.claim(reply.id, NOON + DAY)
     if is_sure:
-        store.outbox.mark_failed(reply.id, "550 no")
+        store.outbox.mark_failed(reply.id, "550 no", by="")
     else:
-        store.outbox.mark_uncertain(reply.id, "550 no", NOON + DAY)
+        store.outbox.mark_uncertain(reply.id, "550 no", NOON + DAY, by="")
     assert len(waiting(store)) == 1
 
 

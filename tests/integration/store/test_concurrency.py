@@ -64,7 +64,7 @@ def test_writers_wait_for_each_other(store: Store) -> None:
             store.plans.save(plan(mail_id))
             row = put(store, outgoing(mail_id))
             store.outbox.claim(row.id, NOON)
-            store.outbox.mark_sent(row.id, "250 ok", NOON)
+            store.outbox.mark_sent(row.id, "250 ok", NOON, by="")
         return worker
 
     assert together(*(partial(work, worker) for worker in range(4))) == [0, 1, 2, 3]

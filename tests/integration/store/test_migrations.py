@@ -182,7 +182,7 @@ def lost(store: Store, number: int) -> OutboxRecord:
     """An answer that the server refused."""
     row = queue(store, number)
     assert store.outbox.claim(row.id, NOON)
-    store.outbox.mark_failed(row.id, "550 no")
+    store.outbox.mark_failed(row.id, "550 no", by="")
     return row
 
 

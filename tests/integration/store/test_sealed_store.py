@@ -252,7 +252,7 @@ def put_lost(office: Office, sender: str, number: int) -> MailId:
     office.store.mails.end(mail_id, MailStatus.ANSWERED, None, None, NOON)
     row = put(office.store, outgoing(mail_id, case_id=CaseId(f"CASE{number:06}"), at=NOON))
     assert office.store.outbox.claim(row.id, NOON)
-    office.store.outbox.mark_failed(row.id, "550 no")
+    office.store.outbox.mark_failed(row.id, "550 no", by="")
     return mail_id
 
 

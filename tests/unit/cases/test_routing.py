@@ -34,7 +34,7 @@ def test_a_lost_answer_closes_the_case_that_lost_it_for_the_machine(office: Offi
     earlier, _ = office.handle(first)
     answer = office.sent(reply)[ANSWER]
     assert office.store.outbox.claim(answer.id, answer.next_try_at)
-    office.store.outbox.mark_failed(answer.id, "550 no")
+    office.store.outbox.mark_failed(answer.id, "550 no", by="")
     office.stages.notices.notify_losses()
     assert (state(office, reply), state(office, earlier)) == (CaseState.WITH_PERSON, CaseState.OPEN)
     assert office.sent(reply)[FAILURE].case_id == one(office, reply).case_id

@@ -53,9 +53,9 @@ def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
     row = put(store, outgoing(mail_id, case_id=CASE))
     assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.FAILED:
-        store.outbox.mark_failed(row.id, "why")
+        store.outbox.mark_failed(row.id, "why", by="")
     else:
-        store.outbox.mark_uncertain(row.id, "why", NOON)
+        store.outbox.mark_uncertain(row.id, "why", NOON, by="")
 
 
 def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:

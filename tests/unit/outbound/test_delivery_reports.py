@@ -239,7 +239,7 @@ def test_s64_a_bounce_of_a_mail_that_is_being_sent_waits_and_is_begun_anew(offic
     bounce = office.store.mails.get(bounce_id)
     assert bounce is not None
     assert (outcome, bounce.status, office.sent(bounce_id)) == ("held", MailStatus.NEW, {})
-    office.store.outbox.mark_sent(record.id, "250 ok", office.clock())
+    office.store.outbox.mark_sent(record.id, "250 ok", office.clock(), by="")
     assert handle(bounce_id, once(), office.stages) == ("filed" if is_marked else "escalated")
     assert again(office, record).status is FAILED
 

@@ -87,7 +87,8 @@ def test_no_query_of_a_scrape_reads_a_whole_table(office: Office, tmp_path: Path
 
 
 def test_a_failed_try_and_a_failed_journey_are_counted(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Outbox, "queue", fails_once(Outbox.queue, TransientError("the database is busy")))
+    busy = TransientError("the database is busy")
+    monkeypatch.setattr(Outbox, "queue_first", fails_once(Outbox.queue_first, busy))
     watched = Watched(office)
     watched.handle(write(REFUND))
     with pytest.raises(RuntimeError), watched.observer.journey("m"):

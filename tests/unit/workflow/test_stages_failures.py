@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from email import message_from_bytes, policy
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.cases.decision import Decision, failed
+from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import EngineSettings
 from support_agent.core.levels import PROVEN
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.delivery_status import Choice, apply_choice
+from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
@@ -171,14 +177,14 @@ def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Refused after it was rendered: nobody may read what the customer was answered, for he was not."""
-    queue = Outbox.queue
+    queue = Outbox.queue_first
 
-    def without_answer(outbox: Outbox, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
+    def without_answer(outbox: Outbox, *mails: OutgoingMail) -> bool:
         if any(mail.kind is ANSWER for mail in mails):
             raise PermanentError("another mail has this Message-ID", code="message_id_taken")
         return queue(outbox, *mails)
 
-    monkeypatch.setattr(Outbox, "queue", without_answer)
+    monkeypatch.setattr(Outbox, "queue_first", without_answer)
     mail_id, outcome = office.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES), twice())
     sent = office.sent(mail_id)
     assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
@@ -316,7 +322,7 @@ def test_suppression_outlives_a_death_before_the_mail_counts_as_failed(
     office.transport.deliveries = [Delivery(status="failed", detail="550 5.1.1", smtp_code=550, is_bad_address=True)]
     mail_id = office.receive(write(REFUND, sender=JAMES))
 
-    def die(*_: object) -> None:
+    def die(*_: object, **_by: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Outbox, "mark_failed", die)
@@ -385,3 +391,40 @@ def test_differing_reply_to_gets_nothing_private(office: Office) -> None:
     mail_id, outcome = office.handle(b"Reply-To: eve@elsewhere.example\r\n" + write(SEATS, sender=JAMES))
     assert (outcome, reason_told(office, mail_id)[0]) == ("escalated", "level")
     assert {row.recipient for row in office.sent(mail_id).values()} == {DESK, JAMES}
+
+
+@pytest.mark.parametrize("kind", [ANSWER, PACKET])
+def test_worker_that_was_overtaken_before_it_decided_adds_nothing(
+    office: Office, monkeypatch: pytest.MonkeyPatch, kind: OutgoingKind
+) -> None:
+    """Failure: two workers had looked into the outbox before either wrote; the customer got an answer, and a person."""
+    raw = write(REFUND if kind is ANSWER else HUMAN)
+    method = "answer" if kind is ANSWER else "packet"
+    queue: Callable[..., bool] = getattr(OutboundQueue, method)
+
+    def overtaken(self: OutboundQueue, mail: RoutedMail, *arguments: Any, **options: Any) -> bool:
+        monkeypatch.undo()
+        decision = failed(TransientError("the database was away"), office.clock())
+        self.packet(mail, decision, is_acknowledged=False)
+        return queue(self, mail, *arguments, **options)
+
+    monkeypatch.setattr(OutboundQueue, method, overtaken)
+    mail_id, outcome = office.handle(raw)
+    assert outcome == "escalated"
+    assert set(office.sent(mail_id)) == {PACKET}
+
+
+def test_answer_that_is_committed_though_the_step_failed_is_not_escalated(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection was lost at the commit, and the database was away for all further tries of the step."""
+    queue = OutboundQueue.answer
+
+    def lost(self: OutboundQueue, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> bool:
+        queue(self, mail, decision, final)
+        raise PermanentError("the database did not answer")
+
+    monkeypatch.setattr(OutboundQueue, "answer", lost)
+    mail_id, outcome = office.handle(write(REFUND))
+    assert outcome == "answered"
+    assert set(office.sent(mail_id)) == {ANSWER}

@@ -98,7 +98,7 @@ def test_desk_is_told_even_if_the_process_died_before_it_could_be(office: Office
     """Between the record that a mail is lost and the packet that says so; and it is told once."""
     lost, unknown = write(REFUND), write(REFUND, sender=JAMES)
     left_in_sending(office, lost, unknown)
-    office.store.outbox.mark_failed(office.store.outbox.find(mail_id=mail_id_of(lost))[0].id, "550 no such user")
+    office.store.outbox.mark_failed(office.store.outbox.find(mail_id=mail_id_of(lost))[0].id, "550 no such user", by="")
     office.store.outbox.recover_sending()
     for _ in range(2):
         Shift(office, FakeMailbox([])).work()
