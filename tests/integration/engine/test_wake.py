@@ -24,12 +24,15 @@ def test_a_started_mail_and_the_next_of_its_thread_are_taken_at_once(database_ur
 def test_a_process_has_no_more_mails_in_hand_than_it_may(database_url: str, launch: Launch) -> None:
     """A claimed mail counts from its claim on, not from the moment at which a thread begins with it."""
     running, most, lock = Counter[str](), 0, threading.Lock()
+    both = threading.Barrier(2)
 
     def handle(mail_id: str, steps: Steps) -> str:
         nonlocal most
         with lock:
             running[mail_id] += 1
             most = max(most, running.total())
+        if mail_id in ("mail-0", "mail-1"):
+            both.wait(IDLE_TIMEOUT_S)
         steps.step("wait", lambda: None)
         with lock:
             del running[mail_id]
