@@ -53,7 +53,7 @@ def _matrix(on: Combination, stores: Stores, every: int) -> Result:
 
 
 def _histories(on: Combination, stores: Stores, count: int) -> list[Result]:
-    with _printed(f"{on}, {count} random histories"):
+    with _printed(f"{on}, {count} histories"):
         results = run_histories(on, stores, count)
         _print(summed(results))
     return results
