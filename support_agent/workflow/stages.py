@@ -16,6 +16,7 @@ from functools import cache
 
 import structlog
 
+from support_agent.answer.final_answer import FinalAnswer
 from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.case_words import thread_before
@@ -245,17 +246,24 @@ class Stages:
         is_first = self.queue.answer(mail, decision, decision.final)
         return Outcome.ANSWERED if is_first else self._outcome_of_first(mail.id)
 
-    def escalate(self, mail: RoutedMail, decision: Decision) -> Outcome:
+    def escalate(self, mail: RoutedMail, decision: Decision, proposed: FinalAnswer | None = None) -> Outcome:
         """Escalate the case: queue a packet for the desk, and an acknowledgement for the customer where that is safe.
 
         A sender over the daily limit of packets is taken for a machine: one more packet says so, and further mails are
         only filed.
+
+        Args:
+            proposed: An answer that the packet shows as a proposal.
         """
         if (outcome := self._outcome_before(mail.id)) is not None:
             return outcome
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        is_first = self.queue.packet(mail, decision, is_acknowledged=self._is_acknowledged(mail))
+        is_acknowledged = self._is_acknowledged(mail)
+        if proposed is None:
+            is_first = self.queue.packet(mail, decision, is_acknowledged=is_acknowledged)
+        else:
+            is_first = self.queue.propose(mail, decision, proposed, is_acknowledged=is_acknowledged)
         return Outcome.ESCALATED if is_first else self._outcome_of_first(mail.id)
 
     def send(self, mail_id: MailId) -> list[str]:
@@ -293,14 +301,7 @@ class Stages:
         """Escalate an answer that may not leave by itself; a mode that shows it stores it as a proposal."""
         open_part = f"; a part is open: {decision.plan.reason}" if decision.plan.is_partial else ""
         stopped = decision.because(EscalationReason(leaves.mode.value), f"{leaves.why}{open_part}")
-        if decision.final is None or not leaves.mode.is_proposed:
-            return self.escalate(mail, stopped)
-        if (outcome := self._outcome_before(mail.id)) is not None:
-            return outcome
-        if self.rates.is_flood(mail.id, mail.sender, self.now()):
-            return self._flood(mail, decision)
-        is_first = self.queue.propose(mail, stopped, decision.final, is_acknowledged=self._is_acknowledged(mail))
-        return Outcome.ESCALATED if is_first else self._outcome_of_first(mail.id)
+        return self.escalate(mail, stopped, decision.final if leaves.mode.is_proposed else None)
 
     def _is_acknowledged(self, mail: RoutedMail) -> bool:
         """Whether the customer gets the fixed mail that a person has the case."""
