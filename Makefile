@@ -30,7 +30,7 @@ BY_FILE = -n auto --dist loadfile --no-loadscope-reorder
 # A thread of numpy's for each core in each process would wait actively for the others.
 ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 COVERAGE = build/coverage.json
-MEASURED = $(BIN)/python -W "ignore:Unable to activate:RuntimeWarning" -m slipcover --branch --source support_agent --json --out $(COVERAGE)
+MEASURED = $(BIN)/python -W "ignore:Unable to activate:RuntimeWarning" -m slipcover --immediate --branch --source support_agent --json --out $(COVERAGE)
 # Types and import contracts are checked on one core beside the tests, and their result is printed after theirs.
 define beside_types
 	@mkdir -p build; echo '$(TYPES) &'; { $(TYPES); } >build/types.log 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
