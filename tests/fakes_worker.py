@@ -319,9 +319,9 @@ def dying_at_the_outbox(*, after: bool) -> Iterator[None]:
     """The process dies before, or right after, a mail comes into the outbox."""
     queue = Outbox.queue
 
-    def dying(outbox: Outbox, *mails: OutgoingMail) -> None:
+    def dying(outbox: Outbox, mail: OutgoingMail) -> None:
         if after:
-            queue(outbox, *mails)
+            queue(outbox, mail)
         raise KeyboardInterrupt
 
     with patch.object(Outbox, "queue", dying), pytest.raises(KeyboardInterrupt):

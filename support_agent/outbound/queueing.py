@@ -145,7 +145,7 @@ class OutboundQueue:
             rendered = self.store.outbox.rendered_mail(mail.id, notice.kind, notice.number)
             if rendered is not None and rendered.payload["reason_code"] == decision.plan.reason:
                 return notice
-        return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
+        return self.store.outbox.queue(self._notice(mail, decision, notices))
 
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxId) -> OutboxRecord | None:
         """Queue the desk's notice that a mail of ours is lost; None: the desk was notified meanwhile."""
@@ -161,7 +161,7 @@ class OutboundQueue:
         """
         earlier = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.REMINDER)
         packet = self._packet(mail, decision, OutgoingKind.REMINDER, number=_next_number(earlier), to=to)
-        return self.store.outbox.queue(packet)[0]
+        return self.store.outbox.queue(packet)
 
     def digest(self, digest: Digest, carrier: MailId, to: str) -> OutboxRecord:
         """Queue the weekly digest with the company's templates; if those cannot make it, with the packaged templates.
@@ -169,7 +169,7 @@ class OutboundQueue:
         Args:
             carrier: The mail that it is stored with, perhaps with earlier ones; nothing of it is in the digest.
         """
-        return self.store.outbox.queue(self._news(lambda templates: digest_mail(digest, templates), carrier, to))[0]
+        return self.store.outbox.queue(self._news(lambda templates: digest_mail(digest, templates), carrier, to))
 
     def alarm(self, alarm: Alarm, record: AlarmRecord, carrier: MailId) -> OutboxRecord | None:
         """Queue a mail about an alarm to the desk, as `digest`; None: another process has done so."""

@@ -99,20 +99,22 @@ class Outbox:
 
     database: Database
 
-    def queue(self, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
-        """Put mails into the outbox, each with its rendered mail: all of them or none.
+    def queue(self, mail: OutgoingMail) -> OutboxRecord:
+        """Put a mail into the outbox, with its rendered mail.
 
         Returns:
-            The rows; an existing row of the same mail, kind and number is returned unchanged, with its rendered mail.
+            The row; an existing row of the same mail, kind and number is returned unchanged, with its rendered mail.
         Raises:
             PermanentError: a Message-ID is that of another mail.
         """
         with self.database.write() as connection:
-            return tuple(_queue(connection, mail) for mail in mails)
+            return _queue(connection, mail)
 
     def queue_first(self, *outgoing: OutgoingMail) -> bool:
-        """Put what is decided about one mail into the outbox, as `queue`, unless another run has decided it already.
+        """Put what is decided about one mail into the outbox, all or none, unless another run has decided it already.
 
+        Args:
+            outgoing: 1 or more, each as for `queue`.
         Returns:
             False: nothing was queued, as an answer to the mail or a packet about it is there.
         """

@@ -144,8 +144,7 @@ def outgoing(
 
 def put(store: Store, mail: OutgoingMail) -> OutboxRecord:
     """Put a mail into the outbox."""
-    (row,) = store.outbox.queue(mail)
-    return row
+    return store.outbox.queue(mail)
 
 
 def queue(store: Store, number: int = 1, at: datetime = NOON) -> OutboxRecord:

@@ -74,19 +74,19 @@ def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
     """Rule: one mail of a kind for a mail; a step that runs again sends no other text and explains no other one."""
     row = bring_to(store, OutboxStatus.SENT)
     again = store.outbox.queue(outgoing(row.mail_id, body=b"other", subject="other"))
-    assert again == (row,)
+    assert again == row
     assert only(store) == row
     assert store.outbox.rendered_mail(row.mail_id, row.kind) == rendered(row.mail_id)
 
 
-def test_mails_are_queued_all_or_none(store: Store) -> None:
+def test_what_is_decided_about_a_mail_is_queued_all_or_none(store: Store) -> None:
     """Failure: the desk has the rest of a mail whose answer never came into the outbox."""
     taken = queue(store, 1).message_id
     mail_id = record(store, 2)
     packet = outgoing(mail_id, OutgoingKind.PACKET)
     answer = outgoing(mail_id).model_copy(update={"message_id": taken})
     with pytest.raises(PermanentError, match="Message-ID"):
-        store.outbox.queue(packet, answer)
+        store.outbox.queue_first(packet, answer)
     assert store.outbox.find(mail_id=mail_id) == ()
     assert store.outbox.rendered_mail(mail_id, OutgoingKind.PACKET) is None
 

@@ -183,7 +183,8 @@ def encrypted(request: pytest.FixtureRequest, store_url: str, tmp_path: Path) ->
         }
     settings = Settings(store=StoreSettings.model_validate(values))
     with opened(settings) as store:
-        store.outbox.queue(outgoing(record(store, 1)), outgoing(record(store, 2)))
+        store.outbox.queue(outgoing(record(store, 1)))
+        store.outbox.queue(outgoing(record(store, 2)))
     return settings
 
 
