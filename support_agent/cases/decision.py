@@ -28,6 +28,13 @@ MODEL_CODE = "model"
 """The code of errors of the language model."""
 
 
+class MadeWith(NamedTuple):
+    """The versions of the company's words and of the search index with which a plan was made."""
+
+    company: str
+    index: str
+
+
 class Decision(Frozen):
     """The decision about a mail, with everything that is stored of it.
 
@@ -35,7 +42,7 @@ class Decision(Frozen):
     reason in one sentence, or is "". `findings` holds the findings of the fact room with its records, by question
     number from 1; `retrievals` (stored as `looked`) has the same for people, with the sentences of the documents at
     that time; `memory` is what the fact room knows of the case now, None if it was not asked. `intention` is what the
-    customer means by a reply in the case; None if that was not asked.
+    customer means by a reply in the case; None if that was not asked. `made_with` is set if the plan is stored.
     """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
@@ -49,6 +56,7 @@ class Decision(Frozen):
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     memory: str | None = None
     intention: Intention | None = None
+    made_with: MadeWith | None = None
 
     @property
     def forward_passes(self) -> int:
@@ -60,22 +68,24 @@ class Decision(Frozen):
         """Read and written, of both."""
         return self.plan.usage.tokens + sum(found.tokens for found in self.findings.values())
 
-    def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
-        """The plan as it is stored."""
-        plan = self.plan
+    def record(self, mail_id: MailId) -> PlanRecord | None:
+        """The plan as it is stored; None: nothing was planned."""
+        plan, made_with = self.plan, self.made_with
+        if made_with is None:
+            return None
         return PlanRecord(
             mail_id=mail_id,
             planned_at=self.decided_at,
             model=plan.model,
             combiner_version=plan.combiner,
-            company_version=company_version,
-            index_version=index_version,
+            company_version=made_with.company,
+            index_version=made_with.index,
             outcome=plan.outcome,
             reason=plan.reason,
             seconds=plan.seconds,
             forward_passes=self.forward_passes,
             tokens=self.tokens,
-            trace=self.model_dump(mode="json", exclude={"memory"}),
+            trace=self.model_dump(mode="json", exclude={"memory", "made_with"}),
             calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
         )
 

@@ -44,7 +44,7 @@ from sqlalchemy.schema import CreateSchema
 from support_agent.config.settings import StoreSettings
 from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import purge
+from support_agent.store.connections import normalise_url, purge
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
@@ -78,7 +78,7 @@ class Lost(NamedTuple):
 
 def key_settings(settings: StoreSettings) -> KeySettings:
     """Where the settings say that the keys are; they are the same for a store that is staged elsewhere."""
-    url = settings.keys_url or _beside(make_url(settings.url)).render_as_string(hide_password=False)
+    url = settings.keys_url or _beside(normalise_url(settings.url)).render_as_string(hide_password=False)
     return KeySettings(settings.encrypt, url, settings.master_key, settings.master_key_file)
 
 

@@ -12,7 +12,7 @@ tests/integration/store/test_concurrency.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -53,6 +53,7 @@ LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 _IS_IT = col(OutboxRow.id) == bindparam("of")
 _ROWS = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
 _ROW = _ROWS.where(_IS_IT)
+_SENDING = _ROWS.where(col(OutboxRow.status) == OutboxStatus.SENDING).with_for_update()
 _KIND = select(OutboxRow.kind).where(col(OutboxRow.id) == bindparam("of"))
 _LEFT = (
     sqlalchemy.select(
@@ -258,21 +259,27 @@ class Outbox:
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.READY, by, last_detail=detail, next_try_at=next_try_at)
 
-    def recover_sending(self, desk_tries: int = 0, sending: Collection[str] = ()) -> tuple[OutboxRecord, ...]:
+    def recover_sending(
+        self, desk_tries: int = 0, alive: Callable[[], Collection[str]] = tuple
+    ) -> tuple[OutboxRecord, ...]:
         """Turn rows that a dead worker left in `sending` to `uncertain`.
 
         Nobody knows whether the server got the final dot, so a person decides; only mail to the desk is sent again.
 
         Args:
             desk_tries: A mail to the desk with fewer attempts is `ready` again.
-            sending: Workers that may be sending now; what they claimed stays.
+            alive: Returns the workers that may be sending now; what they claimed stays. It is called after the rows
+                are read, so that it knows whoever had claimed one.
         Returns:
             The rows that were `sending`, with their new status.
         """
         recovered = []
         with self.database.write() as connection:
-            is_left = func.coalesce(col(OutboxRow.claimed_by), "").not_in(sending)
-            for row in records(connection, col(OutboxRow.status) == OutboxStatus.SENDING, is_left):
+            sending = connection.execute(_SENDING).all()
+            living = alive() if sending else ()
+            for row, claimed_by in ((OutboxRecord.model_validate(row), row.claimed_by) for row in sending):
+                if claimed_by in living:
+                    continue
                 is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
                 after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
                 _move(connection, row.id, after, None, last_detail=DIED_WHILE_SENDING)

@@ -21,7 +21,7 @@ from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.case_words import thread_before
 from support_agent.cases.copies import COPY_RULE, TAKEN_UP, Copies
-from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
+from support_agent.cases.decision import Decision, MadeWith, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
@@ -208,18 +208,15 @@ class Stages:
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
         memory = self.store.plans.memory_before(mail.id)
         decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
-        decision = decision.model_copy(update={"intention": mail.route.intention})
-        record = decision.record(mail.id, self.company.version, decider.search.version)
-        self.store.plans.save(record, decision.memory)
-        return decision
+        made_with = MadeWith(self.company.version, decider.search.version)
+        return decision.model_copy(update={"intention": mail.route.intention, "made_with": made_with})
 
     def unplanned(self, screening: Screening, mail: RoutedMail) -> Decision:
         """Decide without a plan, because of what a reply means, of a screening rule or of the state of the case."""
         route = mail.route
         if mail.intention is not None:
-            decision, search = intended(mail.intention, route.why, self.now()), self.decider().search
-            self.store.plans.save(decision.record(mail.id, self.company.version, search.version))
-            return decision
+            made_with = MadeWith(self.company.version, self.decider().search.version)
+            return intended(mail.intention, route.why, self.now()).model_copy(update={"made_with": made_with})
         reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (route.reason, route.why)
         return escalated(reason, self.now(), why)
 
@@ -229,13 +226,17 @@ class Stages:
         return failed(error, self.now())
 
     def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """Put the answer into the outbox, rendered and gated, and with it a packet for the open questions.
+        """Store the plan, and put the answer into the outbox, rendered and gated, and with it a packet for the open
+        questions.
 
-        If the modes of its items do not let it leave by itself, a person gets the mail, with the answer as a proposal.
+        The plan is stored here, from the record of the decision, and not where it is made: a process that was taken for
+        dead and goes on could replace the plan that another one answers by. If the modes of its items do not let it leave by itself, a person gets the mail, with the answer as a proposal.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
+        if (plan := decision.record(mail.id)) is not None:
+            self.store.plans.save(plan, decision.memory)
         if decision.plan.outcome == "close":
             return self._close(mail, decision)
         if decision.final is None:

@@ -222,6 +222,15 @@ def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> N
     assert store.outbox.recover_sending() == ()
 
 
+def test_who_is_alive_is_asked_after_it_is_read_what_is_being_sent(store: Store) -> None:
+    """Failure: a worker that began between the two was not known, and the mail that it sent became uncertain."""
+    left, claimed = queue(store, 1), queue(store, 2)
+    assert store.outbox.recover_sending(alive=lambda: pytest.fail("nothing is being sent")) == ()
+    assert store.outbox.claim(left.id, NOON, by="the dead")
+    assert store.outbox.claim(claimed.id, NOON, by="the living")
+    assert [row.id for row in store.outbox.recover_sending(alive=lambda: {"the living"})] == [left.id]
+
+
 @pytest.mark.parametrize("target", MARKS)
 @pytest.mark.parametrize("is_claimed_again", [False, True])
 def test_a_sender_that_was_taken_for_dead_marks_nothing(
@@ -230,7 +239,7 @@ def test_a_sender_that_was_taken_for_dead_marks_nothing(
     """Rule: what the others have recorded stays, also while another worker sends the same mail to the desk again."""
     row = put(store, outgoing(record(store), OutgoingKind.PACKET))
     assert store.outbox.claim(row.id, NOON, by="the first")
-    store.outbox.recover_sending(desk_tries=9 if is_claimed_again else 0, sending={"the second"})
+    store.outbox.recover_sending(desk_tries=9 if is_claimed_again else 0, alive=lambda: {"the second"})
     assert store.outbox.claim(row.id, NOON, by="the second") is is_claimed_again
     before = only(store)
     if before.status is target:  # it says the same

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError
 from support_agent.store.connections import normalise_url
+from support_agent.store.keys import key_settings
 from support_agent.store.store import Store
 
 
@@ -56,6 +58,8 @@ def test_other_urls_are_refused_without_repeating_them(url: str) -> None:
         normalise_url(url)
     assert "hunter2" not in str(refused.value)
     assert "sqlite" in str(refused.value)
+    with pytest.raises(ConfigError):
+        key_settings(StoreSettings(url=url))
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
 
 

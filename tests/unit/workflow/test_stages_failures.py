@@ -9,6 +9,7 @@ from email import message_from_bytes, policy
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from structlog.testing import capture_logs
 
 from support_agent.answer.final_answer import FinalAnswer
@@ -412,6 +413,27 @@ def test_worker_that_was_overtaken_before_it_decided_adds_nothing(
     mail_id, outcome = office.handle(raw)
     assert outcome == "escalated"
     assert set(office.sent(mail_id)) == {PACKET}
+
+
+def test_worker_that_was_overtaken_while_it_decided_leaves_the_plan_of_the_one_that_answers(office: Office) -> None:
+    """Failure: the plan that people saw was that of a worker taken for dead, and another's answer was sent."""
+    mail_id, overtaken = office.receive(write(REFUND)), office.with_model(0.99)
+
+    def refused(_name: str, work: Callable[[], JsonValue]) -> JsonValue:
+        work()
+        raise TransientError("another worker has the mail")
+
+    def recorded(_name: str, work: Callable[[], JsonValue]) -> JsonValue:
+        decided = work()
+        with pytest.raises(TransientError):
+            handle(mail_id, Steps(refused, EngineSettings(), lambda _s: None), overtaken.stages)
+        return decided
+
+    assert handle(mail_id, Steps(recorded, EngineSettings(), lambda _s: None), office.stages) == "answered"
+    plan, alone = office.store.plans.get(mail_id), office.handle(write(REFUND, sender=JAMES, number=2))[0]
+    other = office.store.plans.get(alone)
+    assert plan is not None and other is not None
+    assert [call.confidence for call in plan.calls] == [call.confidence for call in other.calls]
 
 
 def test_answer_that_is_committed_though_the_step_failed_is_not_escalated(
