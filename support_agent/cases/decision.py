@@ -31,8 +31,8 @@ MODEL_CODE = "model"
 class MadeWith(NamedTuple):
     """The versions of the company's words and of the search index with which a plan was made."""
 
-    company: str
-    index: str
+    company_version: str
+    index_version: str
 
 
 class Decision(Frozen):
@@ -78,8 +78,8 @@ class Decision(Frozen):
             planned_at=self.decided_at,
             model=plan.model,
             combiner_version=plan.combiner,
-            company_version=made_with.company,
-            index_version=made_with.index,
+            company_version=made_with.company_version,
+            index_version=made_with.index_version,
             outcome=plan.outcome,
             reason=plan.reason,
             seconds=plan.seconds,

@@ -226,11 +226,11 @@ class Stages:
         return failed(error, self.now())
 
     def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """Store the plan, and put the answer into the outbox, rendered and gated, and with it a packet for the open
-        questions.
+        """Store the plan, and queue the answer, rendered and gated, and with it a packet for the open questions.
 
         The plan is stored here, from the record of the decision, and not where it is made: a process that was taken for
-        dead and goes on could replace the plan that another one answers by. If the modes of its items do not let it leave by itself, a person gets the mail, with the answer as a proposal.
+        dead and goes on could replace the plan by which another one answers. If the modes of the answer's items do not
+        let it leave by itself, a person gets the mail, with the answer as a proposal.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.

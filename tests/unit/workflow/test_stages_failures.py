@@ -432,7 +432,8 @@ def test_worker_that_was_overtaken_while_it_decided_leaves_the_plan_of_the_one_t
     assert handle(mail_id, Steps(recorded, EngineSettings(), lambda _s: None), office.stages) == "answered"
     plan, alone = office.store.plans.get(mail_id), office.handle(write(REFUND, sender=JAMES, number=2))[0]
     other = office.store.plans.get(alone)
-    assert plan is not None and other is not None
+    assert plan is not None
+    assert other is not None
     assert [call.confidence for call in plan.calls] == [call.confidence for call in other.calls]
 
 
