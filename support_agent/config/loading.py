@@ -20,6 +20,7 @@ from support_agent.config.sources import (
     Problem,
     SettingsRefused,
     explain,
+    keys_url_beside,
     merged,
     read_environment,
     read_file,
@@ -125,8 +126,9 @@ def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
     folder = imap.folder.upper() if imap.folder.upper() == "INBOX" else imap.folder
     yield "imap.host, user and folder", f"{imap.host.casefold().rstrip('.')} {imap.user.casefold()} {folder}"
     yield "store.url", resolved_url(settings.store.url)
-    if settings.store.keys_url:  # the same mail to two brands has one id: one would delete the other's key
-        yield "store.keys_url", resolved_url(settings.store.keys_url)
+    # The same mail to two brands has one id: one would delete the other's key.
+    keys_url = settings.store.keys_url or keys_url_beside(make_url(settings.store.url))
+    yield "store.keys_url, or its default", resolved_url(keys_url)
     yield "agent.pause_file", str(settings.agent.pause_file.resolve())
     if chroma.url:
         yield "chroma.url and collection_prefix", f"{chroma.url} {chroma.collection_prefix}"

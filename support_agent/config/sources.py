@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from support_agent.config.toml_file import read_toml
@@ -206,9 +206,17 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
     return parsed.set(database=str(absolute)).render_as_string(hide_password=False)
 
 
-def resolved_url(url: str) -> str:
+def resolved_url(url: str | URL) -> str:
     """A database URL from `sqlite_url_in` in one spelling: one file under two names is one database."""
     parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
-        return url
-    return str(parsed.set(database=str(Path(parsed.database).resolve())))
+    if parsed.get_backend_name() == "sqlite" and parsed.database and parsed.database != ":memory:":
+        parsed = parsed.set(database=str(Path(parsed.database).resolve()))
+    return parsed.render_as_string(hide_password=False)
+
+
+def keys_url_beside(store_url: URL) -> URL:
+    """Where a store's keys are by default: in a file beside a SQLite store, else in the same database."""
+    if store_url.get_backend_name() != "sqlite" or not store_url.database:
+        return store_url
+    path = Path(store_url.database)
+    return store_url.set(database=str(path.with_name(f"{path.stem}-keys.sqlite3")))

@@ -42,6 +42,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateSchema
 
 from support_agent.config.settings import StoreSettings
+from support_agent.config.sources import keys_url_beside
 from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store.connections import normalise_url, purge
@@ -78,7 +79,7 @@ class Lost(NamedTuple):
 
 def key_settings(settings: StoreSettings) -> KeySettings:
     """Where the settings say that the keys are; they are the same for a store that is staged elsewhere."""
-    url = settings.keys_url or _beside(normalise_url(settings.url)).render_as_string(hide_password=False)
+    url = settings.keys_url or keys_url_beside(normalise_url(settings.url)).render_as_string(hide_password=False)
     return KeySettings(settings.encrypt, url, settings.master_key, settings.master_key_file)
 
 
@@ -87,7 +88,7 @@ class Keys:
 
     def __init__(self, store_url: URL, settings: KeySettings, timeout_s: float) -> None:
         self._settings, self._timeout_s = settings, timeout_s
-        self.url = _with_driver(make_url(settings.url) if settings.url else _beside(store_url))
+        self.url = _with_driver(make_url(settings.url) if settings.url else keys_url_beside(store_url))
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._database: Engine | None = None
         self._master: AESGCM | None = None
@@ -304,13 +305,6 @@ def _wrapped(master: AESGCM | None, mail_id: str, key: bytes) -> bytes:
         return key
     nonce = secrets.token_bytes(NONCE_BYTES)
     return nonce + master.encrypt(nonce, key, mail_id.encode())
-
-
-def _beside(store_url: URL) -> URL:
-    if store_url.get_backend_name() != "sqlite":
-        return store_url
-    path = _file(store_url)
-    return store_url.set(database=str(path.with_name(f"{path.stem}-keys.sqlite3")))
 
 
 def _with_driver(url: URL) -> URL:

@@ -90,8 +90,18 @@ def test_each_brand_needs_keys_of_its_own_beside_its_own_file(tmp_path: Path) ->
     write(tmp_path / "shop", "support@shop.example", '[store]\nkeys_url = "sqlite:///k.sqlite3"\n' + BRAND)
     assert load_brands(load(main))["shop"].store.keys_url == f"sqlite:///{tmp_path}/shop/k.sqlite3"
     write(tmp_path / "shop", "support@shop.example", '[store]\nkeys_url = "sqlite:///../k.sqlite3"\n' + BRAND)
-    with pytest.raises(ConfigError, match=r"the same store\.keys_url: each needs its own"):
+    with pytest.raises(ConfigError, match=r"the same store\.keys_url, or its default: each needs its own"):
         load_brands(load(main))
+
+
+@pytest.mark.parametrize(
+    "store", ['url = "sqlite:///../support-agent.db"', 'keys_url = "sqlite:///../support-agent-keys.sqlite3"']
+)
+def test_no_brand_takes_the_keys_that_another_has_by_default(two: Path, store: str) -> None:
+    """Failure: stores of one name with two endings had one file of keys, and so had a brand that named the default."""
+    write(two.parent / "shop", "support@shop.example", f"[store]\n{store}\n{BRAND}")
+    with pytest.raises(ConfigError, match=r"the same store\.keys_url, or its default: each needs its own"):
+        load_brands(load(two))
 
 
 def test_a_mailbox_in_another_spelling_is_the_same(two: Path) -> None:
