@@ -12,6 +12,7 @@ import math
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from functools import partial
@@ -20,8 +21,8 @@ from typing import cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from support_agent.errors import ConfigError
 
@@ -29,6 +30,9 @@ WRITES = "support_agent_writes"
 """Execution option of the connections whose transactions write."""
 MOST_CONNECTIONS = 15
 """Of one process to a SQLite file; they stay open."""
+PING_AFTER_S = 1.0
+"""A connection to PostgreSQL that was not used for so long is tried before it is used."""
+USED_S = "used_s"
 RESTORING = "support_agent_restoring"
 """Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 
@@ -139,10 +143,23 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
         url,
         connect_args={"connect_timeout": math.ceil(timeout_s)},
         pool_timeout=timeout_s,
-        pool_pre_ping=True,
         hide_parameters=True,
         json_serializer=_json,
     )
+
+    @event.listens_for(engine, "checkin")
+    def _note_use(_: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
+        record.info[USED_S] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _ping(connection: DBAPIConnection, record: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
+        """Look whether the server is still there; right after another use that would only cost a round trip."""
+        if time.monotonic() - record.info.get(USED_S, math.inf) < PING_AFTER_S:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError("the server was away: the pool opens a new connection") from error
 
     @event.listens_for(engine, "connect")
     def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -155,6 +172,13 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
             raise _half_restored()
 
     return engine
+
+
+def reader_of(engine: Engine) -> Engine:
+    """The same connections for reading: on PostgreSQL each statement alone, as a transaction of a few round trips gives
+    it no other snapshot; on SQLite all of them in one snapshot.
+    """
+    return engine if engine.dialect.name == "sqlite" else engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def purge(engine: Engine, tables: Iterable[str]) -> None:

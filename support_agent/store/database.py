@@ -27,7 +27,7 @@ from sqlmodel import col, select
 
 from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge
+from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge, reader_of
 from support_agent.store.keys import KeySettings
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, Row
@@ -114,6 +114,7 @@ class Database:
         self._migrations_dir = migrations_dir
         self._engine = open_sqlite(url, timeout_s) if url.drivername == "sqlite" else open_postgresql(url, timeout_s)
         self._writer = self._engine.execution_options(**{WRITES: True})
+        self._reader = reader_of(self._engine)
         self._timeout_s = timeout_s
         # SQLite has one writer: threads that wait for each other here take turns, where its own wait sleeps.
         self._turn = threading.Lock() if url.drivername == "sqlite" else None
@@ -126,7 +127,7 @@ class Database:
             if (joined := self._joined.connection) is not None:
                 yield joined
                 return
-            with self._engine.connect() as connection:
+            with self._reader.connect() as connection:
                 yield connection
 
     @contextmanager

@@ -12,8 +12,11 @@ import pytest
 from sqlalchemy import text
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.store import connections
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, cursor, record
+
+PROCESS = text("SELECT pg_backend_pid()")
 
 
 def sqlite_url(tmp_path: Path) -> str:
@@ -134,6 +137,34 @@ def test_a_server_that_is_away_is_tried_later_and_its_password_stays_secret(post
             store.traffic.totals()
         assert not {password, "hunter2"} & set(str(refused.value).replace(":", " ").replace("@", " ").split())
         assert "\n" not in str(refused.value)
+
+
+@pytest.mark.servers
+def test_a_connection_that_the_server_closed_while_nobody_used_it_is_opened_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: the first command after a restart of the server does not fail."""
+    monkeypatch.setattr(connections, "PING_AFTER_S", 0.0)
+    closed = text("SELECT pg_terminate_backend(:pid)")
+    with Store.open(postgres_url, MIGRATIONS) as store, Store.open(postgres_url, MIGRATIONS) as other:
+        for begin in (store.database.read, store.database.write):
+            with begin() as connection:
+                process = connection.scalar(PROCESS)
+            with other.database.read() as connection:
+                assert connection.scalar(closed, {"pid": process})
+            with begin() as connection:
+                assert connection.scalar(PROCESS) != process
+
+
+@pytest.mark.servers
+def test_a_reader_keeps_no_transaction_open_on_postgresql(postgres_url: str) -> None:
+    """Rule: each statement is alone, without the round trips of a transaction."""
+    began = text("SELECT now()")
+    with Store.open(postgres_url, MIGRATIONS) as store:
+        with store.database.read() as connection:
+            assert connection.scalar(began) < connection.scalar(began)
+        with store.database.write() as connection:
+            assert connection.scalar(began) == connection.scalar(began)
 
 
 @pytest.mark.servers
