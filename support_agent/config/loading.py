@@ -19,12 +19,13 @@ from support_agent.config.sources import (
     ENVIRONMENT,
     Problem,
     SettingsRefused,
+    database_identity,
+    default_keys_url,
+    default_master_key_file,
     explain,
-    keys_url_beside,
     merged,
     read_environment,
     read_file,
-    resolved_url,
     sqlite_url_in,
 )
 from support_agent.core.frozen import Frozen
@@ -125,15 +126,21 @@ def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "agent.address or agent.aliases", address
     folder = imap.folder.upper() if imap.folder.upper() == "INBOX" else imap.folder
     yield "imap.host, user and folder", f"{imap.host.casefold().rstrip('.')} {imap.user.casefold()} {folder}"
-    yield "store.url", resolved_url(settings.store.url)
+    yield "store.url", database_identity(settings.store.url)
     # The same mail to two brands has one id: one would delete the other's key.
-    keys_url = settings.store.keys_url or keys_url_beside(make_url(settings.store.url))
-    yield "store.keys_url, or its default", resolved_url(keys_url)
+    keys_url = settings.store.keys_url or default_keys_url(make_url(settings.store.url))
+    yield "store.keys_url, or its default", database_identity(keys_url)
+    if make_url(keys_url).get_backend_name() == "sqlite" and not _names_master_key(settings):
+        yield "master key beside store.keys_url", str(default_master_key_file(Path(database_identity(keys_url))))
     yield "agent.pause_file", str(settings.agent.pause_file.resolve())
     if chroma.url:
         yield "chroma.url and collection_prefix", f"{chroma.url} {chroma.collection_prefix}"
     else:
         yield "chroma.path", str(chroma.path.resolve())
+
+
+def _names_master_key(settings: Settings) -> bool:
+    return bool(settings.store.master_key.get_secret_value()) or settings.store.master_key_file is not None
 
 
 def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str, Any]) -> Settings:

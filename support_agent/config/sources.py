@@ -22,6 +22,7 @@ from support_agent.errors import ConfigError
 
 DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
+POSTGRESQL_PORT = 5432
 ENV_PREFIX = "SUPPORT_AGENT__"
 
 
@@ -206,17 +207,23 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
     return parsed.set(database=str(absolute)).render_as_string(hide_password=False)
 
 
-def resolved_url(url: str | URL) -> str:
-    """A database URL from `sqlite_url_in` in one spelling: one file under two names is one database."""
+def database_identity(url: str | URL) -> str:
+    """The same text for all URLs of one database: a file under two names is one, and so is a server's for two users."""
     parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite" and parsed.database and parsed.database != ":memory:":
-        parsed = parsed.set(database=str(Path(parsed.database).resolve()))
-    return parsed.render_as_string(hide_password=False)
+    if parsed.get_backend_name() == "sqlite":
+        return str(Path(parsed.database or "").resolve())
+    host = str(parsed.host or parsed.query.get("host") or "").casefold().rstrip(".")
+    return f"{host}:{parsed.port or POSTGRESQL_PORT}/{parsed.database or parsed.username}"
 
 
-def keys_url_beside(store_url: URL) -> URL:
+def default_keys_url(store_url: URL) -> URL:
     """Where a store's keys are by default: in a file beside a SQLite store, else in the same database."""
     if store_url.get_backend_name() != "sqlite" or not store_url.database:
         return store_url
     path = Path(store_url.database)
     return store_url.set(database=str(path.with_name(f"{path.stem}-keys.sqlite3")))
+
+
+def default_master_key_file(keys: Path) -> Path:
+    """Where the master key of a SQLite file of keys is by default."""
+    return keys.with_name(f"{keys.stem.removesuffix('-keys')}-master.key")

@@ -21,7 +21,7 @@ from typing import cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from support_agent.errors import ConfigError
@@ -31,8 +31,10 @@ WRITES = "support_agent_writes"
 MOST_CONNECTIONS = 15
 """Of one process to a SQLite file; they stay open."""
 PING_AFTER_S = 1.0
-"""A connection to PostgreSQL that was not used for so long is tried before it is used."""
-USED_S = "used_s"
+"""A connection to PostgreSQL that was not used for so long is tried before it is used. If the server was restarted
+within that time, one statement fails, and is tried again as after any failure of the server."""
+LAST_USED = "last_used"
+"""Under this key a connection has the time of its last use, in seconds of the monotonic clock."""
 RESTORING = "support_agent_restoring"
 """Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 
@@ -147,19 +149,7 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
         json_serializer=_json,
     )
 
-    @event.listens_for(engine, "checkin")
-    def _note_use(_: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
-        record.info[USED_S] = time.monotonic()
-
-    @event.listens_for(engine, "checkout")
-    def _ping(connection: DBAPIConnection, record: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
-        """Look whether the server is still there; right after another use that would only cost a round trip."""
-        if time.monotonic() - record.info.get(USED_S, math.inf) < PING_AFTER_S:
-            return
-        try:
-            engine.dialect.do_ping(connection)
-        except engine.dialect.loaded_dbapi.Error as error:
-            raise DisconnectionError("the server was away: the pool opens a new connection") from error
+    ping_after_idle(engine)
 
     @event.listens_for(engine, "connect")
     def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -174,9 +164,29 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
     return engine
 
 
+def ping_after_idle(engine: Engine) -> None:
+    """Try a connection to PostgreSQL before it is used again, unless it was used just now: that costs a round trip."""
+
+    @event.listens_for(engine, "checkin")
+    def _note_use(_: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
+        record.info[LAST_USED] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _ping(connection: DBAPIConnection, record: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
+        last_used = record.info.get(LAST_USED)
+        if last_used is None or time.monotonic() - last_used < PING_AFTER_S:  # None: it was opened just now
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError("the server was away: no connection from before is used again") from error
+
+
 def reader_of(engine: Engine) -> Engine:
-    """The same connections for reading: on PostgreSQL each statement alone, as a transaction of a few round trips gives
-    it no other snapshot; on SQLite all of them in one snapshot.
+    """The same connections for reading: on SQLite in one snapshot, on PostgreSQL each statement alone.
+
+    A transaction of PostgreSQL would take two more round trips and would give no common snapshot either, as it is READ
+    COMMITTED; only its locks would last until its end.
     """
     return engine if engine.dialect.name == "sqlite" else engine.execution_options(isolation_level="AUTOCOMMIT")
 

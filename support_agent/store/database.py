@@ -122,7 +122,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection that only reads, in one snapshot on SQLite."""
+        """A connection that only reads: on SQLite in one snapshot, on PostgreSQL each statement in its own."""
         with using(self.vault), mapped_errors():
             if (joined := self._joined.connection) is not None:
                 yield joined

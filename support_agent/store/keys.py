@@ -42,10 +42,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateSchema
 
 from support_agent.config.settings import StoreSettings
-from support_agent.config.sources import keys_url_beside
+from support_agent.config.sources import default_keys_url, default_master_key_file
 from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import normalise_url, purge
+from support_agent.store.connections import normalise_url, ping_after_idle, purge
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
@@ -78,8 +78,12 @@ class Lost(NamedTuple):
 
 
 def key_settings(settings: StoreSettings) -> KeySettings:
-    """Where the settings say that the keys are; they are the same for a store that is staged elsewhere."""
-    url = settings.keys_url or keys_url_beside(normalise_url(settings.url)).render_as_string(hide_password=False)
+    """Where the settings say that the keys are; they are the same for a store that is staged elsewhere.
+
+    Raises:
+        ConfigError: `store.url` is none that a store can have.
+    """
+    url = settings.keys_url or default_keys_url(normalise_url(settings.url)).render_as_string(hide_password=False)
     return KeySettings(settings.encrypt, url, settings.master_key, settings.master_key_file)
 
 
@@ -88,7 +92,7 @@ class Keys:
 
     def __init__(self, store_url: URL, settings: KeySettings, timeout_s: float) -> None:
         self._settings, self._timeout_s = settings, timeout_s
-        self.url = _with_driver(make_url(settings.url) if settings.url else keys_url_beside(store_url))
+        self.url = _with_driver(make_url(settings.url) if settings.url else default_keys_url(store_url))
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._database: Engine | None = None
         self._master: AESGCM | None = None
@@ -196,8 +200,7 @@ class Keys:
     @property
     def _beside(self) -> Path:
         """The master key beside a SQLite database of keys."""
-        path = _file(self.url)
-        return path.with_name(f"{path.stem.removesuffix('-keys')}-master.key")
+        return default_master_key_file(_file(self.url))
 
     def _insert(self, connection: Connection, mail_id: str, key: bytes) -> bool:
         """Store a key; False: there is one, or there was, which stays."""
@@ -233,6 +236,8 @@ class Keys:
         database = create_engine(self.url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
         if self._is_sqlite:
             event.listen(database, "connect", _configure)
+        else:
+            ping_after_idle(database)
         try:
             with database.begin() as connection:
                 if not self._is_sqlite and is_new:

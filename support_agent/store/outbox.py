@@ -53,7 +53,11 @@ LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 _IS_IT = col(OutboxRow.id) == bindparam("of")
 _ROWS = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
 _ROW = _ROWS.where(_IS_IT)
-_SENDING = _ROWS.where(col(OutboxRow.status) == OutboxStatus.SENDING).with_for_update()
+_CLAIMS = (
+    select(OutboxRow.id, OutboxRow.kind, OutboxRow.attempts, func.coalesce(col(OutboxRow.claimed_by), ""))
+    .where(col(OutboxRow.status) == OutboxStatus.SENDING)
+    .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
+)
 _KIND = select(OutboxRow.kind).where(col(OutboxRow.id) == bindparam("of"))
 _LEFT = (
     sqlalchemy.select(
@@ -71,8 +75,12 @@ _CLAIM = (
     .where(_IS_IT, col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) <= bindparam("now"))
     .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1)
 )
-_MOVE = update(OutboxRow).where(_IS_IT, col(OutboxRow.status) == OutboxStatus.SENDING)
-_MOVE_OWN = _MOVE.where(func.coalesce(col(OutboxRow.claimed_by), "") == bindparam("by"))
+_MOVE_OWN = update(OutboxRow).where(
+    _IS_IT,
+    col(OutboxRow.status) == OutboxStatus.SENDING,
+    func.coalesce(col(OutboxRow.claimed_by), "") == bindparam("by"),
+)
+_RECOVER = _MOVE_OWN.where(col(OutboxRow.attempts) == bindparam("tries"))
 _STATUS = select(OutboxRow.status).where(_IS_IT)
 _DECIDED = (
     select(OutboxRow.id)
@@ -268,23 +276,26 @@ class Outbox:
 
         Args:
             desk_tries: A mail to the desk with fewer attempts is `ready` again.
-            alive: Returns the workers that may be sending now; what they claimed stays. It is called after the rows
-                are read, so that it knows whoever had claimed one.
+            alive: Returns the workers that may be sending now; what they claimed stays. It is called after the claims
+                are read, so whoever made one of them and lives is among them.
         Returns:
             The rows that were `sending`, with their new status.
         """
-        recovered = []
+        with self.database.read() as connection:
+            claims = connection.execute(_CLAIMS).all()
+        living = alive() if claims else ()
+        left = [claim for claim in claims if claim[3] not in living]
+        if not left:
+            return ()
+        recovered: list[OutboxRecord | None] = []
         with self.database.write() as connection:
-            sending = connection.execute(_SENDING).all()
-            living = alive() if sending else ()
-            for row, claimed_by in ((OutboxRecord.model_validate(row), row.claimed_by) for row in sending):
-                if claimed_by in living:
-                    continue
-                is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
+            for outbox_id, kind, tries, by in left:
+                is_due_again = OutgoingKind(kind).is_for_desk and tries < desk_tries
                 after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
-                _move(connection, row.id, after, None, last_detail=DIED_WHILE_SENDING)
-                recovered.append(row.model_copy(update={"status": after, "last_detail": DIED_WHILE_SENDING}))
-        return tuple(recovered)
+                values = {"status": after, "last_detail": DIED_WHILE_SENDING}
+                if affected(connection, _RECOVER, {"of": outbox_id, "by": by, "tries": tries, **values}) == 1:
+                    recovered.append(_row(connection, OutboxId(outbox_id)))  # else another worker was faster
+        return tuple(filter(None, recovered))
 
     def reset_retry_times(self, now: datetime, latest: datetime) -> int:
         """Make mails due now whose retry time lies impossibly far ahead (clock skew); return how many.
@@ -396,14 +407,9 @@ def _row(connection: Connection, outbox_id: OutboxId) -> OutboxRecord | None:
     return next(iter(_records(connection, _ROW, {"of": outbox_id})), None)
 
 
-def _move(connection: Connection, outbox_id: OutboxId, target: OutboxStatus, by: str | None, **values: object) -> None:
-    """Move a row from `sending` to `target`, if `by` claimed it; a row with that status already stays as it is.
-
-    Args:
-        by: A worker; None: whoever claimed it.
-    """
-    move, values = (_MOVE, values) if by is None else (_MOVE_OWN, {"by": by, **values})
-    if affected(connection, move, {"of": outbox_id, "status": target, **values}) == 1:
+def _move(connection: Connection, outbox_id: OutboxId, target: OutboxStatus, by: str, **values: object) -> None:
+    """Move a row from `sending` to `target`, if `by` claimed it; a row with that status already stays as it is."""
+    if affected(connection, _MOVE_OWN, {"of": outbox_id, "status": target, "by": by, **values}) == 1:
         return
     status = connection.scalar(_STATUS, {"of": outbox_id})
     if status != target:

@@ -45,11 +45,11 @@ class DueMails:
 
     def recover(self) -> None:
         """Resolve mails left in `sending` by dead workers, and by this one; for a moment when it sends nothing."""
-        self._resolve(but_for=lambda: {*self.alive()} - {self.sender.worker})
+        self._resolve(lambda: {*self.alive()} - {self.sender.worker})
 
     def recover_of_dead(self) -> None:
         """Resolve mails left in `sending` by dead workers."""
-        self._resolve(but_for=self.alive)
+        self._resolve(self.alive)
 
     def recover_between_journeys(self) -> None:
         """Resolve mails left in `sending` by dead workers, and by this one if no journey runs here.
@@ -61,9 +61,9 @@ class DueMails:
                 return self.recover()
         self.recover_of_dead()
 
-    def _resolve(self, but_for: Callable[[], Collection[str]]) -> None:
+    def _resolve(self, alive: Callable[[], Collection[str]]) -> None:
         """Resolve mails left in `sending`, but for those of workers that may be sending."""
-        for record in self.outbox.recover_sending(self.settings.max_attempts, but_for):
+        for record in self.outbox.recover_sending(self.settings.max_attempts, alive):
             log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
 
     def send(self, stop: Event) -> None:

@@ -222,7 +222,7 @@ def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> N
     assert store.outbox.recover_sending() == ()
 
 
-def test_who_is_alive_is_asked_after_it_is_read_what_is_being_sent(store: Store) -> None:
+def test_the_living_workers_are_read_after_the_mails_being_sent(store: Store) -> None:
     """Failure: a worker that began between the two was not known, and the mail that it sent became uncertain."""
     left, claimed = queue(store, 1), queue(store, 2)
     assert store.outbox.recover_sending(alive=lambda: pytest.fail("nothing is being sent")) == ()

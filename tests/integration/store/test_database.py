@@ -143,7 +143,7 @@ def test_a_server_that_is_away_is_tried_later_and_its_password_stays_secret(post
 def test_a_connection_that_the_server_closed_while_nobody_used_it_is_opened_again(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rule: the first command after a restart of the server does not fail."""
+    """Rule: the first command after a restart of the server does not fail, if the connection was idle before."""
     monkeypatch.setattr(connections, "PING_AFTER_S", 0.0)
     closed = text("SELECT pg_terminate_backend(:pid)")
     with Store.open(postgres_url, MIGRATIONS) as store, Store.open(postgres_url, MIGRATIONS) as other:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.config.loading import load, load_brands
+from support_agent.config.sources import database_identity
 from support_agent.errors import ConfigError
 from support_agent.ops.check import check_file
 
@@ -102,6 +103,29 @@ def test_no_brand_takes_the_keys_that_another_has_by_default(two: Path, store: s
     write(two.parent / "shop", "support@shop.example", f"[store]\n{store}\n{BRAND}")
     with pytest.raises(ConfigError, match=r"the same store\.keys_url, or its default: each needs its own"):
         load_brands(load(two))
+
+
+def test_no_brand_takes_the_master_key_of_another(two: Path) -> None:
+    """Failure: two files of keys had one master key beside them; changed for one, it was lost for the other."""
+    two.write_text(two.read_text("utf-8") + '[store]\nkeys_url = "sqlite:///k-keys.sqlite3"\n', "utf-8")
+    write(two.parent / "shop", "support@shop.example", f'[store]\nkeys_url = "sqlite:///../k-keys.db"\n{BRAND}')
+    with pytest.raises(ConfigError, match=r"the same master key beside store\.keys_url: each needs its own"):
+        load_brands(load(two))
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "is_one"),
+    [
+        ("postgresql://a:secret@DB.example/mails", "postgres://b@db.example:5432/mails?sslmode=require", True),
+        ("postgresql://a@db.example/mails", "postgresql+psycopg://a@db.example/mails", True),
+        ("postgresql://a@db.example/mails", "postgresql://a@db.example/others", False),
+        ("postgresql://a@db.example/mails", "postgresql://a@db.example:5433/mails", False),
+        ("sqlite:////srv/mails.sqlite3", "sqlite+pysqlite:////srv/x/../mails.sqlite3", True),
+        ("sqlite:////srv/mails.sqlite3", "sqlite:////srv/others.sqlite3", False),
+    ],
+)
+def test_one_database_under_two_urls_is_one(url: str, other: str, is_one: bool) -> None:
+    assert (database_identity(url) == database_identity(other)) is is_one
 
 
 def test_a_mailbox_in_another_spelling_is_the_same(two: Path) -> None:

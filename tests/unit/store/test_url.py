@@ -58,9 +58,13 @@ def test_other_urls_are_refused_without_repeating_them(url: str) -> None:
         normalise_url(url)
     assert "hunter2" not in str(refused.value)
     assert "sqlite" in str(refused.value)
-    with pytest.raises(ConfigError):
-        key_settings(StoreSettings(url=url))
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+def test_keys_of_a_store_that_cannot_be_are_refused_like_the_store() -> None:
+    """Failure: `sqlite://` ended with a ValueError, as the keys were looked for before the store."""
+    with pytest.raises(ConfigError, match=r"store\.url"):
+        key_settings(StoreSettings(url="sqlite://"))
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
