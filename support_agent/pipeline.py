@@ -37,8 +37,8 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     try:
         outcome = steps.run("answer", lambda: stages.answer(mail, decision))
     except SupportAgentError as error:
-        stopped_by = error
-        outcome = steps.run("escalate", lambda: stages.stop(mail, decision, stopped_by))
+        stopped = decision.stopped_by(error)
+        outcome = steps.run("escalate", lambda: stages.escalate(mail, stopped))
     return _send(mail_id, steps, stages, outcome)
 
 

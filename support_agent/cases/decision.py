@@ -28,13 +28,6 @@ MODEL_CODE = "model"
 """The code of errors of the language model."""
 
 
-class DecidedWith(Frozen):
-    """The versions of the company's words and of the search index by which a mail was decided."""
-
-    company: str
-    index: str
-
-
 class Decision(Frozen):
     """The decision about a mail, with everything that is stored of it.
 
@@ -42,8 +35,7 @@ class Decision(Frozen):
     reason in one sentence, or is "". `findings` holds the findings of the fact room with its records, by question
     number from 1; `retrievals` (stored as `looked`) has the same for people, with the sentences of the documents at
     that time; `memory` is what the fact room knows of the case now, None if it was not asked. `intention` is what the
-    customer means by a reply in the case; None if that was not asked. `decided_with` is None if no plan
-    is to be stored: a rule or an error decided, or an older program, which stored the plan before the decision.
+    customer means by a reply in the case; None if that was not asked.
     """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
@@ -57,7 +49,6 @@ class Decision(Frozen):
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     memory: str | None = None
     intention: Intention | None = None
-    decided_with: DecidedWith | None = None
 
     @property
     def forward_passes(self) -> int:
@@ -69,24 +60,22 @@ class Decision(Frozen):
         """Read and written, of both."""
         return self.plan.usage.tokens + sum(found.tokens for found in self.findings.values())
 
-    def record(self, mail_id: MailId) -> PlanRecord | None:
-        """The plan as it is stored; None: none is to be stored."""
-        plan, decided_with = self.plan, self.decided_with
-        if decided_with is None:
-            return None
+    def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
+        """The plan as it is stored."""
+        plan = self.plan
         return PlanRecord(
             mail_id=mail_id,
             planned_at=self.decided_at,
             model=plan.model,
             combiner_version=plan.combiner,
-            company_version=decided_with.company,
-            index_version=decided_with.index,
+            company_version=company_version,
+            index_version=index_version,
             outcome=plan.outcome,
             reason=plan.reason,
             seconds=plan.seconds,
             forward_passes=self.forward_passes,
             tokens=self.tokens,
-            trace=self.model_dump(mode="json", exclude={"memory", "decided_with"}),
+            trace=self.model_dump(mode="json", exclude={"memory"}),
             calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
         )
 

@@ -26,6 +26,7 @@ from support_agent.config.sources import (
     merged,
     read_environment,
     read_file,
+    resolved_url,
     sqlite_url_in,
 )
 from support_agent.core.frozen import Frozen
@@ -126,12 +127,13 @@ def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "agent.address or agent.aliases", address
     folder = imap.folder.upper() if imap.folder.upper() == "INBOX" else imap.folder
     yield "imap.host, user and folder", f"{imap.host.casefold().rstrip('.')} {imap.user.casefold()} {folder}"
-    yield "store.url", database_identity(settings.store.url)
+    yield "store.url", resolved_url(settings.store.url)
     # The same mail to two brands has one id: one would delete the other's key.
-    keys_url = settings.store.keys_url or default_keys_url(make_url(settings.store.url))
+    keys_url = make_url(settings.store.keys_url or default_keys_url(make_url(settings.store.url)))
     yield "store.keys_url, or its default", database_identity(keys_url)
-    if make_url(keys_url).get_backend_name() == "sqlite" and not _names_master_key(settings):
-        yield "master key beside store.keys_url", str(default_master_key_file(Path(database_identity(keys_url))))
+    if keys_url.get_backend_name() == "sqlite" and not _names_master_key(settings):
+        beside = default_master_key_file(Path(keys_url.database or ""))
+        yield "master key beside store.keys_url", str(beside.resolve())
     yield "agent.pause_file", str(settings.agent.pause_file.resolve())
     if chroma.url:
         yield "chroma.url and collection_prefix", f"{chroma.url} {chroma.collection_prefix}"

@@ -23,6 +23,9 @@ from support_agent.errors import ConfigError
 DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
 POSTGRESQL_PORT = 5432
+LOCAL = "localhost"
+LOCAL_NAMES = {"", LOCAL, "127.0.0.1", "::1"}
+"""Names of a server on this machine; a folder with its socket is another."""
 ENV_PREFIX = "SUPPORT_AGENT__"
 
 
@@ -207,13 +210,24 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
     return parsed.set(database=str(absolute)).render_as_string(hide_password=False)
 
 
+def resolved_url(url: str) -> str:
+    """A database URL from `sqlite_url_in` in one spelling: one file under two names is one database."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        return url
+    return str(parsed.set(database=str(Path(parsed.database).resolve())))
+
+
 def database_identity(url: str | URL) -> str:
     """The same text for all URLs of one database: a file under two names is one, and so is a server's for two users."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         return str(Path(parsed.database or "").resolve())
-    host = str(parsed.host or parsed.query.get("host") or "").casefold().rstrip(".")
-    return f"{host}:{parsed.port or POSTGRESQL_PORT}/{parsed.database or parsed.username}"
+    given = {**parsed.translate_connect_args(), **parsed.query}  # in the driver the query wins, too
+    host = str(given.get("host", "")).casefold().rstrip(".")
+    host = LOCAL if host in LOCAL_NAMES or host.startswith("/") else host
+    database = given.get("dbname") or given.get("database") or given.get("username")
+    return f"{given.get('service', '')} {host}:{given.get('port', POSTGRESQL_PORT)}/{database}"
 
 
 def default_keys_url(store_url: URL) -> URL:

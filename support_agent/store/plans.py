@@ -61,7 +61,9 @@ class Plans:
             PermanentError: the plan differs from the stored one, which already led to an outbox row; or the memory is
                 longer than `MAX_MEMORY_CHARACTERS`.
         """
-        self.require_room(memory)
+        if memory is not None and len(memory) > MAX_MEMORY_CHARACTERS:
+            what = f"the memory of the case has {len(memory)} characters, {MAX_MEMORY_CHARACTERS} are kept"
+            raise PermanentError(f"{what}: let a person take the case", code="memory_size")
         with about(plan.mail_id), self.database.write() as connection:
             mails.lock(connection, plan.mail_id)
             values = {**plan.model_dump(exclude={"calls"}), "memory": memory}
@@ -72,17 +74,6 @@ class Plans:
                 insert_if_new(connection, PlanRow, values)
             if plan.calls:
                 connection.execute(_ADD_CALLS, [{"mail_id": plan.mail_id, **dict(call)} for call in plan.calls])
-
-    @staticmethod
-    def require_room(memory: str | None) -> None:
-        """Refuse a memory that cannot be stored.
-
-        Raises:
-            PermanentError: it is longer than `MAX_MEMORY_CHARACTERS`.
-        """
-        if memory is not None and len(memory) > MAX_MEMORY_CHARACTERS:
-            what = f"the memory of the case has {len(memory)} characters, {MAX_MEMORY_CHARACTERS} are kept"
-            raise PermanentError(f"{what}: let a person take the case", code="memory_size")
 
     def get(self, mail_id: MailId) -> PlanRecord | None:
         """Return the plan of a mail; None: it was not planned."""

@@ -21,7 +21,7 @@ from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.case_words import thread_before
 from support_agent.cases.copies import COPY_RULE, TAKEN_UP, Copies
-from support_agent.cases.decision import DecidedWith, Decision, escalated, failed, intended, screened_out
+from support_agent.cases.decision import Decision, escalated, failed, intended, screened_out
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling
 from support_agent.cases.intentions import Intent, Intention
@@ -32,7 +32,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.core.modes import Mode
-from support_agent.errors import PermanentError, SupportAgentError
+from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
     BLOCK_RULE,
@@ -104,13 +104,10 @@ class Stages:
     now: Callable[[], datetime]
 
     def keep_company(self) -> None:
-        """Store documents, account queries and templates by version, for `replay` and `why`; call it before the first
-        mail.
-        """
+        """Store the documents and account queries by version, for `replay` and `why`; call it before the first mail."""
         for document in self.company.texts:
             self.store.versions.save_document(document.number, document.raw)
         self.store.versions.save_queries(self.company.version, self.company.accounts.queries.model_dump())
-        self.store.versions.save_templates(self.queue.templates.version, self.queue.templates.as_files())
 
     def audit_versions(self) -> None:
         """Write into the audit log which documents, templates and settings are used from now on, if they are others."""
@@ -211,21 +208,20 @@ class Stages:
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
         memory = self.store.plans.memory_before(mail.id)
         decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
-        self.store.plans.require_room(decision.memory)
-        return self._to_be_stored(decision.model_copy(update={"intention": mail.route.intention}))
+        decision = decision.model_copy(update={"intention": mail.route.intention})
+        record = decision.record(mail.id, self.company.version, decider.search.version)
+        self.store.plans.save(record, decision.memory)
+        return decision
 
     def unplanned(self, screening: Screening, mail: RoutedMail) -> Decision:
         """Decide without a plan, because of what a reply means, of a screening rule or of the state of the case."""
         route = mail.route
         if mail.intention is not None:
-            return self._to_be_stored(intended(mail.intention, route.why, self.now()))
+            decision, search = intended(mail.intention, route.why, self.now()), self.decider().search
+            self.store.plans.save(decision.record(mail.id, self.company.version, search.version))
+            return decision
         reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (route.reason, route.why)
         return escalated(reason, self.now(), why)
-
-    def _to_be_stored(self, decision: Decision) -> Decision:
-        """The decision, whose plan is to be stored."""
-        decided_with = DecidedWith(company=self.company.version, index=self.decider().search.version)
-        return decision.model_copy(update={"decided_with": decided_with})
 
     def failed(self, error: SupportAgentError) -> Decision:
         """Escalate without a plan, because deciding failed."""
@@ -233,27 +229,22 @@ class Stages:
         return failed(error, self.now())
 
     def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """Store the plan, and queue the answer, rendered and gated, and with it a packet for the open questions.
+        """Put the answer into the outbox, rendered and gated, and with it a packet for the open questions.
 
-        The plan is stored here, after the decision is recorded, not in `plan`: there a worker that was taken for dead
-        could overwrite the plan of the worker that answers. If the modes of the answer's items do not let it leave by
-        itself, a person gets the mail, with the answer as a proposal.
+        If the modes of its items do not let it leave by itself, a person gets the mail, with the answer as a proposal.
 
         Raises:
-            GateRefused: the answer has a byte without a source; nothing is stored.
+            GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        with self.store.database.together():
-            self._keep_plan(mail, decision)
-            return self._answer(mail, decision)
-
-    def stop(self, mail: RoutedMail, decision: Decision, error: SupportAgentError) -> Outcome:
-        """Escalate a mail whose answer failed; a plan that cannot be stored does not hinder that."""
-        log.error("answer_failed", mail_id=mail.id, code=error.code)
-        try:
-            self._keep_plan(mail, decision)
-        except PermanentError as lost:
-            log.error("plan_not_stored", mail_id=mail.id, code=lost.code)
-        return self.escalate(mail, decision.stopped_by(error))
+        if decision.plan.outcome == "close":
+            return self._close(mail, decision)
+        if decision.final is None:
+            return self.escalate(mail, decision)
+        leaves = self.autonomy.of_answer(decision.final)
+        if leaves.mode is not Mode.AUTO:
+            return self._leave_to_person(mail, decision, leaves)
+        is_first = self.queue.answer(mail, decision, decision.final)
+        return Outcome.ANSWERED if is_first else self._outcome_of_first(mail.id)
 
     def escalate(self, mail: RoutedMail, decision: Decision, proposed: FinalAnswer | None = None) -> Outcome:
         """Escalate the case: queue a packet for the desk, and an acknowledgement for the customer where that is safe.
@@ -293,23 +284,6 @@ class Stages:
         return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
-
-    def _answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        if decision.plan.outcome == "close":
-            return self._close(mail, decision)
-        if decision.final is None:
-            return self.escalate(mail, decision)
-        leaves = self.autonomy.of_answer(decision.final)
-        if leaves.mode is not Mode.AUTO:
-            return self._leave_to_person(mail, decision, leaves)
-        is_first = self.queue.answer(mail, decision, decision.final)
-        return Outcome.ANSWERED if is_first else self._outcome_of_first(mail.id)
-
-    def _keep_plan(self, mail: RoutedMail, decision: Decision) -> None:
-        """Store the plan, unless an earlier run has decided the mail by it, or by another."""
-        plan = decision.record(mail.id)
-        if plan is not None and self._outcome_before(mail.id) is None:
-            self.store.plans.save(plan, decision.memory)
 
     def _outcome_before(self, mail_id: MailId) -> Outcome | None:
         """What an earlier run decided; None: nothing is in the outbox."""

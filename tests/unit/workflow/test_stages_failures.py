@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from email import message_from_bytes, policy
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from pydantic import JsonValue
 from structlog.testing import capture_logs
 
-from support_agent.cases.decision import Decided, Decision, failed
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.cases.decision import Decision, failed
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import EngineSettings
 from support_agent.core.levels import PROVEN
-from support_agent.engine.steps import Steps, Work
+from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.delivery_status import Choice, apply_choice
@@ -25,7 +25,6 @@ from support_agent.outbound.sender import DeliveryStatus
 from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
 from support_agent.store.outbox import Outbox
-from support_agent.store.plans import Plans, plan_of
 from support_agent.store.records import (
     CaseState,
     MailId,
@@ -38,7 +37,6 @@ from support_agent.store.records import (
 )
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.stages import Outcome, Stages
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
 from tests.fakes_worker import fails_once
 
@@ -416,101 +414,17 @@ def test_worker_that_was_overtaken_before_it_decided_adds_nothing(
     assert set(office.sent(mail_id)) == {PACKET}
 
 
-def test_worker_that_was_overtaken_while_it_decided_leaves_the_plan_of_the_one_that_answers(office: Office) -> None:
-    """Failure: the plan that people saw was that of a worker taken for dead, and another's answer was sent."""
-    mail_id, overtaken, plans = office.receive(write(REFUND)), office.with_model(0.99), []
-
-    def refused(_name: str, work: Work) -> JsonValue:
-        plans.append(Decided(*cast("Any", work())).decision)
-        raise TransientError("another worker has the mail")
-
-    def recorded(_name: str, work: Work) -> JsonValue:
-        decided = work()
-        with pytest.raises(TransientError):
-            handle(mail_id, Steps(refused, EngineSettings(), lambda _s: None), overtaken.stages)
-        plans.append(Decided(*cast("Any", decided)).decision)
-        return decided
-
-    assert handle(mail_id, Steps(recorded, EngineSettings(), lambda _s: None), office.stages) == "answered"
-    lost, answered = ([call["confidence"] for call in cast("Any", decision)["plan"]["calls"]] for decision in plans)
-    plan = office.store.plans.get(mail_id)
-    assert plan is not None
-    assert [call.confidence for call in plan.calls] == answered != lost
-
-
-def test_plan_is_stored_though_the_database_was_away_for_all_tries_of_the_answer(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Failure: the mail was escalated, and nobody could see how it had been decided."""
-    save, tries = Plans.save, EngineSettings().step_attempts
-
-    def away(self: Plans, *arguments: Any) -> None:
-        nonlocal tries
-        tries -= 1
-        if tries >= 0:
-            raise TransientError("the database was away")
-        save(self, *arguments)
-
-    monkeypatch.setattr(Plans, "save", away)
-    mail_id, outcome = office.handle(write(REFUND))
-    assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
-    plan = office.store.plans.get(mail_id)
-    assert plan is not None
-    assert plan.outcome == "answer"
-
-
-def test_plan_that_cannot_be_stored_does_not_keep_the_mail_from_a_person(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rule: nothing is lost, and nothing is answered without its plan."""
-
-    def refused(_self: Plans, *_arguments: Any) -> None:
-        raise PermanentError("the database refused the data")
-
-    monkeypatch.setattr(Plans, "save", refused)
-    mail_id, outcome = office.handle(write(REFUND))
-    assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
-
-
-def test_answer_that_cannot_be_queued_is_not_stored_without_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule: plan and answer are one transaction, so that no other plan comes between them."""
-    kept: list[bool] = []
-
-    def lost(self: Outbox, *_mails: OutgoingMail) -> bool:
-        with self.database.read() as connection:
-            kept.append(plan_of(connection, mail_id) is not None)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Outbox, "queue_first", lost)
-    mail_id = office.receive(write(REFUND))
-    with pytest.raises(KeyboardInterrupt):
-        handle(mail_id, once(), office.stages)
-    assert (kept, office.store.plans.get(mail_id)) == ([True], None)
-
-
-def test_decision_that_an_older_program_recorded_keeps_the_plan_which_that_one_stored(office: Office) -> None:
-    """Rule: journeys in flight go on after an upgrade; that program stored the plan before it recorded the decision."""
-
-    def recorded_before(_name: str, work: Work) -> JsonValue:
-        decided = cast("Any", work())
-        del decided[2]["decided_with"]
-        return cast("JsonValue", decided)
-
-    mail_id, outcome = office.handle(write(REFUND), Steps(recorded_before, EngineSettings(), lambda _s: None))
-    assert (outcome, office.store.plans.get(mail_id)) == ("answered", None)
-
-
 def test_answer_that_is_committed_though_the_step_failed_is_not_escalated(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection was lost at the commit, and the database was away for all further tries of the step."""
-    answer = Stages.answer
+    queue = OutboundQueue.answer
 
-    def lost(self: Stages, mail: RoutedMail, decision: Decision) -> Outcome:
-        answer(self, mail, decision)
+    def lost(self: OutboundQueue, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> bool:
+        queue(self, mail, decision, final)
         raise PermanentError("the database did not answer")
 
-    monkeypatch.setattr(Stages, "answer", lost)
+    monkeypatch.setattr(OutboundQueue, "answer", lost)
     mail_id, outcome = office.handle(write(REFUND))
     assert outcome == "answered"
     assert set(office.sent(mail_id)) == {ANSWER}
