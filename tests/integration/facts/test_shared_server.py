@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Barrier
@@ -11,7 +13,8 @@ from threading import Barrier
 import pytest
 
 from support_agent.config.facts import Ways
-from support_agent.config.settings import ChromaSettings
+from support_agent.config.settings import ChromaSettings, EngineSettings
+from support_agent.engine.steps import Steps
 from support_agent.facts.chunks import in_characters
 from support_agent.facts.index import Collection, Entry, Index, open_client
 from support_agent.facts.passages import PassageIndex
@@ -106,13 +109,18 @@ def test_passages_of_changed_files_are_found_beside_those_of_unchanged_ones(chro
 
 
 def index_at_once(url: str, begin: Barrier) -> None:
-    """One of several processes: creates and fills the collections at the same time as the others."""
+    """One of several processes: creates and fills the collections at the same time as the others.
+
+    It reads as a step does: the server may have no index on its disk for a moment while another process writes.
+    """
+    steps = Steps(lambda _name, work: work(), EngineSettings(), time.sleep)
     for number in range(ROUNDS):
         begin.wait(PATIENCE_S)
         worker = Worker(url, f"at-once-{number}")
         worker.index.update(OLD)
-        assert worker.texts() == texts_of(OLD)
-        assert set(worker.nearest("password reset")) == {"document:1", "document:6", "document:9"}
+        assert steps.run("read", worker.texts) == texts_of(OLD)
+        nearest = steps.run("find", partial(worker.nearest, "password reset"))
+        assert set(nearest) == {"document:1", "document:6", "document:9"}
 
 
 def test_processes_that_start_at_once_with_the_same_files_do_not_break_each_other(chroma_url: str) -> None:
