@@ -22,11 +22,11 @@ from support_agent.errors import ConfigError
 
 DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
+ENV_PREFIX = "SUPPORT_AGENT__"
 POSTGRESQL_PORT = 5432
 LOCAL = "localhost"
 LOCAL_NAMES = {"", LOCAL, "127.0.0.1", "::1"}
-"""Names of a server on this machine; a folder with its socket is another."""
-ENV_PREFIX = "SUPPORT_AGENT__"
+"""Hosts that name this machine, as the path of a socket's folder does."""
 
 
 class Problem(NamedTuple):
@@ -212,10 +212,7 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
 
 def resolved_url(url: str) -> str:
     """A database URL from `sqlite_url_in` in one spelling: one file under two names is one database."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
-        return url
-    return str(parsed.set(database=str(Path(parsed.database).resolve())))
+    return database_identity(url) if make_url(url).get_backend_name() == "sqlite" else url
 
 
 def database_identity(url: str | URL) -> str:

@@ -54,7 +54,7 @@ _IS_IT = col(OutboxRow.id) == bindparam("of")
 _ROWS = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
 _ROW = _ROWS.where(_IS_IT)
 _CLAIMS = (
-    select(OutboxRow.id, OutboxRow.kind, OutboxRow.attempts, func.coalesce(col(OutboxRow.claimed_by), ""))
+    select(OutboxRow.id, OutboxRow.kind, OutboxRow.attempts, func.coalesce(col(OutboxRow.claimed_by), "").label("by"))
     .where(col(OutboxRow.status) == OutboxStatus.SENDING)
     .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
 )
@@ -284,7 +284,7 @@ class Outbox:
         with self.database.read() as connection:
             claims = connection.execute(_CLAIMS).all()
         living = alive() if claims else ()
-        left = [claim for claim in claims if claim[3] not in living]
+        left = [claim for claim in claims if claim.by not in living]
         if not left:
             return ()
         recovered: list[OutboxRecord | None] = []
