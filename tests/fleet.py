@@ -192,7 +192,7 @@ class Fleet:
 
     def _work(self, stop: Event) -> None:
         """The life of one worker, which the product starts of these parts."""
-        with Store.open(self.url, packaged("migrations")) as store:
+        with Store.open(self.url, packaged("migrations"), timeout_s=self.lease_s) as store:
             office = self.office(store)
             changes = {
                 "engine": self.engine_settings().model_copy(update={"stop_timeout_s": 5.0}),

@@ -1,16 +1,17 @@
 """What the commands share: options, settings, the clock, output as text or JSON, exit codes.
 
-Checked by tests/unit/cli/test_main.py.
+Checked by tests/unit/cli/test_main.py and tests/unit/cli/test_options.py.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Annotated, Any
 
 import typer
@@ -53,10 +54,23 @@ def now() -> datetime:
 
 
 def stopped_by_signal() -> Event:
-    """An event that SIGTERM and SIGINT set, for what runs until it is stopped."""
+    """An event that SIGTERM and SIGINT set, for what runs until it is stopped.
+
+    A thread of its own sets it. Python runs a handler in the main thread alone, which does not wake up for it if the
+    system gave the signal to another thread, and which may just hold the event's lock.
+    """
     stop = Event()
+    received, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: None)
+
+    def wait() -> None:
+        os.read(received, 1)
+        stop.set()
+
+    Thread(target=wait, name="signals", daemon=True).start()
     return stop
 
 

@@ -156,7 +156,8 @@ class StoreSettings(Frozen):
     """A file with the master key; empty: beside a SQLite store, created at the first start. On PostgreSQL the keys are
     not wrapped without one."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
-    """Longest wait for a lock (SQLite), a connection (PostgreSQL) or a free connection."""
+    """Longest wait for a lock (SQLite), a connection (PostgreSQL) or a free connection; and how long the locks of a
+    process that is stopped in a transaction last (PostgreSQL)."""
 
 
 class EngineSettings(Frozen):

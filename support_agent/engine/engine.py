@@ -268,6 +268,8 @@ class Engine:
             "executor_id": self.executor_id,
             "serializer": JsonSerializer(),
             "sys_db_pool_size": len(self._served) * (self.settings.concurrency + 2) + 2,
+            # Locks of a worker that is stopped must not outlast it.
+            "sys_db_idle_transaction_timeout_sec": self.settings.lease_s,
             # Database errors must not carry a mail's text into the log.
             "db_engine_kwargs": {"hide_parameters": True},
             "use_listen_notify": False,

@@ -149,7 +149,7 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
         json_serializer=_json,
     )
 
-    ping_after_idle(engine)
+    guard(engine, timeout_s)
 
     @event.listens_for(engine, "connect")
     def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -164,8 +164,21 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
     return engine
 
 
-def ping_after_idle(engine: Engine) -> None:
-    """Try a connection to PostgreSQL before it is used again, unless it was used just now: that costs a round trip."""
+def guard(engine: Engine, timeout_s: float) -> None:
+    """Guard the connections to PostgreSQL against a server, and the server against a process, that stopped.
+
+    A connection is tried before it is used again, unless it was used just now: that costs a round trip. A transaction
+    that waits for its process longer than `timeout_s` is rolled back: a process that is stopped, or a machine that is
+    gone, would keep its locks for good, and those who took over its mails would wait for them.
+    """
+    idle_ms = str(math.ceil(timeout_s * 1000))
+
+    @event.listens_for(engine, "connect")
+    def _limit_idle_transactions(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (idle_ms,))
+        cursor.close()
+        connection.commit()  # a rollback would take the setting back
 
     @event.listens_for(engine, "checkin")
     def _note_use(_: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:

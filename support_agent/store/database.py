@@ -104,7 +104,8 @@ class Database:
     Args:
         url: See `normalise_url`.
         migrations_dir: The folder with `env.py` and `versions/`.
-        timeout_s: Longest wait for a lock (SQLite), for a new connection, or for a free one of the pool.
+        timeout_s: Longest wait for a lock (SQLite), for a new connection, or for a free one of the pool; and how long
+            a transaction may wait for its process (PostgreSQL).
         keys: Where the keys of sealed values are; by default beside the store, and nothing new is sealed.
     """
 

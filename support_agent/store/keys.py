@@ -45,7 +45,7 @@ from support_agent.config.settings import StoreSettings
 from support_agent.config.sources import default_keys_url, default_master_key_file
 from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import normalise_url, ping_after_idle, purge
+from support_agent.store.connections import guard, normalise_url, purge
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
@@ -237,7 +237,7 @@ class Keys:
         if self._is_sqlite:
             event.listen(database, "connect", _configure)
         else:
-            ping_after_idle(database)
+            guard(database, self._timeout_s)
         try:
             with database.begin() as connection:
                 if not self._is_sqlite and is_new:

@@ -30,7 +30,9 @@ _IS_ITS = col(PlanRow.mail_id) == bindparam("mail")
 _PLAN = select(PlanRow).where(_IS_ITS)
 _MEMORY = select(PlanRow.memory).where(_IS_ITS)
 _CALLS = select(ToolCallRow).where(col(ToolCallRow.mail_id) == bindparam("mail")).order_by(col(ToolCallRow.seq))
-_ADD_CALLS = insert(ToolCallRow)
+_ADD_CALLS = insert(ToolCallRow).returning(col(ToolCallRow.mail_id))
+"""One statement for all calls. Without RETURNING PostgreSQL's driver would send a pipeline, in which a process that is
+stopped does not count as idle: its locks would stay."""
 
 
 def _memory_before() -> Select[str | None]:
@@ -73,7 +75,7 @@ class Plans:
                 _delete(connection, plan.mail_id)
                 insert_if_new(connection, PlanRow, values)
             if plan.calls:
-                connection.execute(_ADD_CALLS, [{"mail_id": plan.mail_id, **dict(call)} for call in plan.calls])
+                connection.execute(_ADD_CALLS, [{"mail_id": plan.mail_id, **dict(call)} for call in plan.calls]).all()
 
     def get(self, mail_id: MailId) -> PlanRecord | None:
         """Return the plan of a mail; None: it was not planned."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sqlite3
 import stat
 import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store import connections
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, cursor, record
+from tests.contract.store.examples import MIGRATIONS, NOON, cursor, plan, record
 
 PROCESS = text("SELECT pg_backend_pid()")
 
@@ -154,6 +157,35 @@ def test_a_connection_that_the_server_closed_while_nobody_used_it_is_opened_agai
                 assert connection.scalar(closed, {"pid": process})
             with begin() as connection:
                 assert connection.scalar(PROCESS) != process
+
+
+@pytest.mark.servers
+def test_the_locks_of_a_process_that_is_stopped_end(postgres_url: str) -> None:
+    """Rule: others wait for it no longer than `timeout_s`; nothing that it wrote was kept, and it tries again."""
+    with Store.open(postgres_url, MIGRATIONS, timeout_s=0.5) as store, ThreadPoolExecutor(1) as other:
+        with pytest.raises(TransientError, match="idle-in-transaction"):
+            _lock(store, meanwhile=lambda: other.submit(_lock, store).result(timeout=60))
+        _lock(store)
+
+
+def _lock(store: Store, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Lock, do something else without asking the database, and lock again, in one transaction."""
+    locked = text("SELECT pg_advisory_xact_lock(1)")
+    with store.database.write() as connection:
+        connection.execute(locked)
+        meanwhile()
+        connection.execute(locked)
+
+
+@pytest.mark.servers
+def test_a_plan_is_stored_without_a_pipeline(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: a process that is stopped in a pipeline does not count as idle, and its locks would stay."""
+    with Store.open(postgres_url, MIGRATIONS) as store:
+        store.upgrade()
+        made = plan(record(store))
+        monkeypatch.delattr(psycopg.Cursor, "executemany")
+        store.plans.save(made)
+        assert store.plans.get(made.mail_id) == made
 
 
 @pytest.mark.servers
