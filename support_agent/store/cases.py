@@ -6,12 +6,12 @@ automation only where a person orders it. Checked by tests/contract/store/test_c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, or_, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, or_, tuple_, update
 from sqlmodel import col, select
 
 from support_agent.core.parts import batches
@@ -62,6 +62,13 @@ _RECEIVED = (
     select(MailRow.message_id, MailRow.case_id)
     .where(col(MailRow.message_id).in_(bindparam("keys", expanding=True)), col(MailRow.case_id).is_not(None))
     .order_by(col(MailRow.received_at), col(MailRow.id))
+)
+
+
+_MAILS_OF_CASES = (
+    select(MailRow.case_id, func.count(col(MailRow.id)))
+    .where(col(MailRow.case_id).in_(bindparam("cases", expanding=True)))
+    .group_by(col(MailRow.case_id))
 )
 
 
@@ -226,18 +233,18 @@ class Cases:
 
     def recent(self, limit: int) -> tuple[CaseSummary, ...]:
         """Return the cases with the newest mails, the newest first."""
-        last = func.max(MailRow.received_at)
-        query = (
-            select(CaseRow.id, func.count(col(MailRow.id)), last)
-            .outerjoin(MailRow, col(MailRow.case_id) == col(CaseRow.id))
-            .group_by(col(CaseRow.id), col(CaseRow.opened_at))
-            .order_by(func.coalesce(last, col(CaseRow.opened_at)).desc(), col(CaseRow.id))
-            .limit(limit)
-        )
+        newest: dict[CaseId, datetime] = {}
         with self.database.read() as connection:
+            for case_id, received_at, _ in _newest_mails(connection, limit):
+                newest.setdefault(CaseId(case_id), received_at)
+                if len(newest) == limit:
+                    break
+            counts: dict[str, int] = {}
+            for part in batches(tuple(newest)):
+                counts |= dict(connection.execute(_MAILS_OF_CASES, {"cases": part}).all())
             return tuple(
-                CaseSummary(case=_existing(connection, CaseId(case_id)), mails=count, last_received_at=received)
-                for case_id, count, received in connection.execute(query).all()
+                CaseSummary(case=_existing(connection, case_id), mails=counts[case_id], last_received_at=received_at)
+                for case_id, received_at in newest.items()
             )
 
     def timeline(self, case_id: CaseId) -> Timeline | None:
@@ -248,6 +255,18 @@ class Cases:
                 return None
             inbound = mails.records(connection, col(MailRow.case_id) == case_id)
             return Timeline(case=found, mails=tuple(_mail_timeline(connection, mail) for mail in inbound))
+
+
+def _newest_mails(connection: Connection, part: int) -> Iterator[Any]:
+    """Each mail's case, time and id, the newest first; read over an index, in parts, as far as they are asked for."""
+    place = (col(MailRow.received_at), col(MailRow.id))
+    query = select(MailRow.case_id, MailRow.received_at, MailRow.id).where(col(MailRow.case_id).is_not(None))
+    query = query.order_by(*(column.desc() for column in place)).limit(part)
+    rows = connection.execute(query).all()
+    while rows:
+        yield from rows
+        _, *last = rows[-1]
+        rows = connection.execute(query.where(tuple_(*place) < tuple(last))).all()
 
 
 def _changes(connection: Connection, case_id: CaseId) -> Sequence[CaseChange]:

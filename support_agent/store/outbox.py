@@ -37,6 +37,7 @@ from support_agent.store.records import (
     OutboxStatus,
     OutgoingKind,
     OutgoingMail,
+    Recovered,
     RenderedMailRecord,
 )
 from support_agent.store.rows import affected, insert_if_new, is_its_rendered_mail
@@ -269,7 +270,7 @@ class Outbox:
 
     def recover_sending(
         self, desk_tries: int = 0, alive: Callable[[], Collection[str]] = tuple
-    ) -> tuple[OutboxRecord, ...]:
+    ) -> tuple[Recovered, ...]:
         """Turn rows that a dead worker left in `sending` to `uncertain`.
 
         Nobody knows whether the server got the final dot, so a person decides; only mail to the desk is sent again.
@@ -279,7 +280,7 @@ class Outbox:
             alive: Returns the workers that may be sending now; what they claimed stays. It is called after the claims
                 are read, so whoever made one of them and lives is among them.
         Returns:
-            The rows that were `sending`, with their new status.
+            What was `sending`, with its new status; also mails that cannot be read any more.
         """
         with self.database.read() as connection:
             claims = connection.execute(_CLAIMS).all()
@@ -287,15 +288,15 @@ class Outbox:
         left = [claim for claim in claims if claim.by not in living]
         if not left:
             return ()
-        recovered: list[OutboxRecord | None] = []
+        recovered: list[Recovered] = []
         with self.database.write() as connection:
             for outbox_id, kind, tries, by in left:
                 is_due_again = OutgoingKind(kind).is_for_desk and tries < desk_tries
                 after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
                 values = {"status": after, "last_detail": DIED_WHILE_SENDING}
                 if affected(connection, _RECOVER, {"of": outbox_id, "by": by, "tries": tries, **values}) == 1:
-                    recovered.append(_row(connection, OutboxId(outbox_id)))  # else another worker was faster
-        return tuple(filter(None, recovered))
+                    recovered.append(Recovered(OutboxId(outbox_id), OutgoingKind(kind), after))
+        return tuple(recovered)  # without those that another worker recovered first
 
     def reset_retry_times(self, now: datetime, latest: datetime) -> int:
         """Make mails due now whose retry time lies impossibly far ahead (clock skew); return how many.

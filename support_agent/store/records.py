@@ -10,7 +10,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Literal, NewType
+from typing import Annotated, Literal, NamedTuple, NewType
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, SkipValidation
 
@@ -331,6 +331,14 @@ class Due(Record):
     next_try_at: Instant
     created_at: Instant
     id: OutboxId
+
+
+class Recovered(NamedTuple):
+    """A mail that a dead worker left in `sending`, and what it became."""
+
+    id: OutboxId
+    kind: OutgoingKind
+    status: OutboxStatus
 
 
 class DeliverySource(StrEnum):

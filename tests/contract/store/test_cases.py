@@ -194,12 +194,13 @@ def test_cases_are_listed_by_their_youngest_mail(store: Store) -> None:
     """Rule: what moved last is on top; the limit holds."""
     store.cases.open(case(), record(store, 1, at=NOON))
     store.cases.open(case(OTHER), record(store, 2, at=NOON + MINUTE))
-    store.cases.join(record(store, 3, at=NOON + DAY), CASE)
-    summaries = store.cases.recent(limit=10)
-    assert [(line.case.id, line.mails, line.last_received_at) for line in summaries] == [
-        (CASE, 2, NOON + DAY),
-        (OTHER, 1, NOON + MINUTE),
-    ]
+    for number in (3, 4, 5):
+        store.cases.join(record(store, number, at=NOON + DAY), CASE)
+    for limit in (2, 10):  # fewer and more than there are mails
+        assert [(line.case.id, line.mails, line.last_received_at) for line in store.cases.recent(limit)] == [
+            (CASE, 4, NOON + DAY),
+            (OTHER, 1, NOON + MINUTE),
+        ]
     assert [line.case.id for line in store.cases.recent(limit=1)] == [CASE]
 
 

@@ -209,6 +209,16 @@ def test_a_loss_that_cannot_be_read_hides_no_other_and_the_desk_is_told_its_id(
     assert office.store.deliveries.unnotified_losses() == ()
 
 
+def test_a_mail_that_was_being_sent_is_recovered_though_its_key_is_gone(office: Office) -> None:
+    """Failure: it kept what was being sent beside it from being recovered, round after round."""
+    sent = [office.handle(write(HOW, sender=who))[0] for who in (ANNA, JAMES)]
+    queued = [put(office.store, outgoing(mail, OutgoingKind.PACKET, number=9)) for mail in sent]
+    assert all(office.store.outbox.claim(row.id, LATE) for row in queued)
+    take_keys(office, sent[:1], is_destroyed=True)
+    assert {row.id for row in office.store.outbox.recover_sending()} == {row.id for row in queued}
+    assert office.store.outbox.recover_sending() == ()
+
+
 def no_master(folder: Path) -> None:
     (folder / "store-master.key").unlink()
 
