@@ -23,6 +23,7 @@ from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError
 
 DONE, FAILED, USAGE = 0, 1, 2
+STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 ConfigOption = Annotated[
     Path | None,
@@ -54,7 +55,7 @@ def now() -> datetime:
 
 
 def stopped_by_signal() -> Event:
-    """An event that SIGTERM and SIGINT set, for what runs until it is stopped.
+    """An event that SIGTERM and SIGINT set, for what runs until it is stopped; for one caller in a process.
 
     A thread of its own sets it. Python runs a handler in the main thread alone, which does not wake up for it if the
     system gave the signal to another thread, and which may just hold the event's lock.
@@ -63,11 +64,12 @@ def stopped_by_signal() -> Event:
     received, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         signal.signal(number, lambda *_: None)
 
     def wait() -> None:
-        os.read(received, 1)
+        while os.read(received, 1)[0] not in STOPPING:  # any signal that has a handler is told
+            pass
         stop.set()
 
     Thread(target=wait, name="signals", daemon=True).start()

@@ -155,7 +155,7 @@ class StoreSettings(Frozen):
     master_key_file: OptionalPath = None
     """A file with the master key; empty: beside a SQLite store, created at the first start. On PostgreSQL the keys are
     not wrapped without one."""
-    timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    timeout_s: Annotated[float, Field(ge=1, le=600)] = 30.0
     """Longest wait for a lock (SQLite), a connection (PostgreSQL) or a free connection; and how long the locks of a
     process that is stopped in a transaction last (PostgreSQL)."""
 

@@ -47,6 +47,8 @@ WORKFLOW = "handle_mail"
 
 KNOWN_SCHEMA = len(sqlite_migrations)
 """The newest version of the engine's tables that the library knows; its numbers are the same on each database."""
+IDLE_TRANSACTION_S = 60.0
+"""The library's own limit to transactions whose process sends nothing."""
 LAST_PLACE = 2**30
 """Places in the queue are counted anew from here on; the column ends at twice this."""
 
@@ -268,8 +270,8 @@ class Engine:
             "executor_id": self.executor_id,
             "serializer": JsonSerializer(),
             "sys_db_pool_size": len(self._served) * (self.settings.concurrency + 2) + 2,
-            # Locks of a worker that is stopped must not outlast it.
-            "sys_db_idle_transaction_timeout_sec": self.settings.lease_s,
+            # A stopped worker's locks must not outlast its lease.
+            "sys_db_idle_transaction_timeout_sec": min(self.settings.lease_s, IDLE_TRANSACTION_S),
             # Database errors must not carry a mail's text into the log.
             "db_engine_kwargs": {"hide_parameters": True},
             "use_listen_notify": False,

@@ -36,7 +36,8 @@ from support_agent.store.rows import affected, columns, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 from support_agent.store.vault import about
 
-"""Most Message-IDs in one query: a References field may hold any number."""
+MAILS_READ = 500
+"""Mails that are read at once to find the newest cases."""
 
 _IS_IT = col(CaseRow.id) == bindparam("case")
 _CHANGE = update(CaseRow).where(_IS_IT)
@@ -235,7 +236,7 @@ class Cases:
         """Return the cases with the newest mails, the newest first."""
         newest: dict[CaseId, datetime] = {}
         with self.database.read() as connection:
-            for case_id, received_at, _ in _newest_mails(connection, limit):
+            for case_id, received_at, _ in _newest_mails(connection):
                 newest.setdefault(CaseId(case_id), received_at)
                 if len(newest) == limit:
                     break
@@ -245,6 +246,7 @@ class Cases:
             return tuple(
                 CaseSummary(case=_existing(connection, case_id), mails=counts[case_id], last_received_at=received_at)
                 for case_id, received_at in newest.items()
+                if case_id in counts  # else it was forgotten meanwhile
             )
 
     def timeline(self, case_id: CaseId) -> Timeline | None:
@@ -257,11 +259,11 @@ class Cases:
             return Timeline(case=found, mails=tuple(_mail_timeline(connection, mail) for mail in inbound))
 
 
-def _newest_mails(connection: Connection, part: int) -> Iterator[Any]:
+def _newest_mails(connection: Connection) -> Iterator[Any]:
     """Each mail's case, time and id, the newest first; read over an index, in parts, as far as they are asked for."""
     place = (col(MailRow.received_at), col(MailRow.id))
     query = select(MailRow.case_id, MailRow.received_at, MailRow.id).where(col(MailRow.case_id).is_not(None))
-    query = query.order_by(*(column.desc() for column in place)).limit(part)
+    query = query.order_by(*(column.desc() for column in place)).limit(MAILS_READ)
     rows = connection.execute(query).all()
     while rows:
         yield from rows

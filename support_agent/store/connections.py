@@ -33,6 +33,8 @@ MOST_CONNECTIONS = 15
 PING_AFTER_S = 1.0
 """A connection to PostgreSQL that was not used for so long is tried before it is used. If the server was restarted
 within that time, one statement fails, and is tried again as after any failure of the server."""
+KEEPALIVE_S, KEEPALIVES = 5, 3
+"""How often, and how many times, PostgreSQL asks whether the machine at the other end is there."""
 LAST_USED = "last_used"
 """Under this key a connection has the time of its last use, in seconds of the monotonic clock."""
 RESTORING = "support_agent_restoring"
@@ -149,7 +151,7 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
         json_serializer=_json,
     )
 
-    guard(engine, timeout_s)
+    guard_connections(engine, timeout_s)
 
     @event.listens_for(engine, "connect")
     def _refuse_half_restored(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -164,19 +166,26 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
     return engine
 
 
-def guard(engine: Engine, timeout_s: float) -> None:
+def guard_connections(engine: Engine, timeout_s: float) -> None:
     """Guard the connections to PostgreSQL against a server, and the server against a process, that stopped.
 
     A connection is tried before it is used again, unless it was used just now: that costs a round trip. A transaction
-    that waits for its process longer than `timeout_s` is rolled back: a process that is stopped, or a machine that is
-    gone, would keep its locks for good, and those who took over its mails would wait for them.
+    whose process sends nothing for `timeout_s` is rolled back, and the connection of a machine that is gone is closed:
+    their locks would stay for good, and those who took over their mails would wait for them. A process that is stopped
+    in the middle of sending a large statement is not seen.
     """
-    idle_ms = str(math.ceil(timeout_s * 1000))
+    limits = {
+        "idle_in_transaction_session_timeout": math.ceil(timeout_s * 1000),
+        "tcp_keepalives_idle": math.ceil(timeout_s),
+        "tcp_keepalives_interval": KEEPALIVE_S,
+        "tcp_keepalives_count": KEEPALIVES,
+    }
+    setting = "SELECT " + ", ".join(f"set_config('{name}', '{limit}', false)" for name, limit in limits.items())
 
     @event.listens_for(engine, "connect")
-    def _limit_idle_transactions(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    def _set_limits(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
-        cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (idle_ms,))
+        cursor.execute(setting)
         cursor.close()
         connection.commit()  # a rollback would take the setting back
 

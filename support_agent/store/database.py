@@ -126,7 +126,8 @@ class Database:
         """A connection that only reads: on SQLite in one snapshot, on PostgreSQL each statement in its own."""
         with using(self.vault), mapped_errors():
             if (joined := self._joined.connection) is not None:
-                yield joined
+                with self._joined.doomed_by_errors():
+                    yield joined
                 return
             with self._reader.connect() as connection:
                 yield connection
@@ -187,7 +188,8 @@ class Database:
         self.vault.close()
 
     def purge(self) -> None:
-        """Remove deleted rows from the files as well: from SQLite's write-ahead log, from PostgreSQL's tables."""
+        """Remove deleted rows and destroyed keys from the files as well: write-ahead logs, and PostgreSQL's tables."""
+        self.vault.purge()
         with mapped_errors():
             purge(self._engine, [table.name for table in Row.metadata.sorted_tables])
 

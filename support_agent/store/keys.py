@@ -45,7 +45,7 @@ from support_agent.config.settings import StoreSettings
 from support_agent.config.sources import default_keys_url, default_master_key_file
 from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import guard, normalise_url, purge
+from support_agent.store.connections import guard_connections, normalise_url, purge
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
@@ -154,14 +154,23 @@ class Keys:
         return self._unwrapped(mail_id, found)
 
     def destroy(self, mail_ids: Collection[str]) -> None:
-        """Overwrite the keys of mails for good; mails without a key stay without one."""
+        """Overwrite the keys of mails for good; mails without a key stay without one. Then `purge` the files."""
         if not mail_ids or not self.is_there():
             return
         with self._open() as database, database.begin() as connection:
             for part in batches(sorted(mail_ids)):
                 gone = self._table.update().where(self._table.c.mail_id.in_(part)).values(key=DESTROYED)
                 connection.execute(gone)
-        self._purge()
+
+    def purge(self) -> None:
+        """Remove destroyed keys from the files as well: out of the write-ahead log, or of PostgreSQL's table.
+
+        Call it when the transaction of the store has ended: PostgreSQL keeps what an open one might still read.
+        """
+        if not self.is_there():
+            return
+        with self._open() as database:
+            purge(database, [f"{SCHEMA}.{self._table.name}"])
 
     def lost(self, mail_ids: Collection[str]) -> Lost:
         """Those of these mails that have no key: nothing of them is sealed, or what is cannot be read any more."""
@@ -237,7 +246,7 @@ class Keys:
         if self._is_sqlite:
             event.listen(database, "connect", _configure)
         else:
-            guard(database, self._timeout_s)
+            guard_connections(database, self._timeout_s)
         try:
             with database.begin() as connection:
                 if not self._is_sqlite and is_new:
@@ -268,11 +277,6 @@ class Keys:
         """The master key that the settings name; "": none."""
         given, file = self._settings.master_key.get_secret_value(), self._settings.master_key_file
         return _read(file) if file is not None and not given else given
-
-    def _purge(self) -> None:
-        """Remove destroyed keys from the files as well: out of the write-ahead log, or of PostgreSQL's table."""
-        with self._open() as database:
-            purge(database, [f"{SCHEMA}.{self._table.name}"])
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:

@@ -212,7 +212,7 @@ class CaseSummary(Record):
 
     case: CaseRecord
     mails: int
-    last_received_at: Instant | None
+    last_received_at: Instant
 
 
 class DeskCases(Record):

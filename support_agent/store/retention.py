@@ -110,18 +110,22 @@ class Retention:
             cases = [case_id for case_id in found if case_id in still_old]
             mails = _old_mails(connection, instant, cases)
             delete_whole(connection, self.database.vault, cases, mails)
-            return Deleted(cases=len(cases), mails=len(mails))
+        if mails:
+            self.database.vault.purge()
+        return Deleted(cases=len(cases), mails=len(mails))
 
 
 def delete_whole(connection: Connection, vault: Vault, cases: Sequence[str], mails: Sequence[str]) -> None:
     """Delete these cases and mails with all that was made from them; the ids of the mails stay as forgotten.
 
+    After the transaction the keys are to be purged from their files.
+
     Args:
         mails: Those of the cases, and others without a case.
     """
-    # Keys first: if the process dies before the commit, the rows are deleted again later, and no key was left.
-    vault.destroy(mails)
     for part in batches(mails):
+        # Keys first: if the process dies before the commit, the rows are deleted again later, and no key was left.
+        vault.destroy(part)
         for mail_id in part:
             insert_if_new(connection, ForgottenMailRow, {"id": mail_id})
         _delete_outgoing(connection, col(OutboxRow.mail_id).in_(part))

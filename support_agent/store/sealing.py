@@ -142,6 +142,7 @@ class Sealing:
             with self.database.write() as connection:
                 delete_whole(connection, self.database.vault, cases, sorted(lost))
                 audit.append(connection, Act.FORGOTTEN, "the operator", at, {"unreadable": deleted.model_dump()})
+            self.database.vault.purge()
         return deleted
 
     def _mails(self) -> Iterator[tuple[str, bool]]:

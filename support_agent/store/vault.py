@@ -92,6 +92,10 @@ class Vault:
             for mail_id in mail_ids:
                 self._known.pop(mail_id, None)
 
+    def purge(self) -> None:
+        """Remove destroyed keys from the files as well; see `Keys.purge`."""
+        self.keys.purge()
+
     def lost(self, mail_ids: Collection[str]) -> Lost:
         """Those of these mails that have no key; see `Keys.lost`."""
         return self.keys.lost(mail_ids)

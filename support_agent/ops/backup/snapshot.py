@@ -95,9 +95,11 @@ def _no_step_recorded(urls: Mapping[str, str], timeout_s: float) -> Iterator[Non
     else:
         with closing(_connect(parsed, timeout_s)) as connection:
             if engine_schema.version_of(connection) is not None:
-                connection.execute(text(f"SET LOCAL lock_timeout = {math.ceil(timeout_s * 1000)}"))
+                for limit in ("lock_timeout", "idle_in_transaction_session_timeout"):
+                    connection.execute(text(f"SET LOCAL {limit} = {math.ceil(timeout_s * 1000)}"))
                 connection.execute(text(f"LOCK TABLE {STEPS_TABLE} IN SHARE MODE"))
             yield
+            connection.execute(text("SELECT 1"))  # fails if the lock was lost: this process was stopped for too long
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from tests.kills import changes_of, killed_before
 from tests.unit.ops.test_forgetting import NEEDLES, RECEIPT, VERA, files_with, of_vera
 
 SEALS = KeySettings(seals=True)
-PURGES = ((deletion, "_purge"), (Keys, "_purge"), (Database, "purge"))
+PURGES = ((deletion, "_purge"), (Keys, "purge"), (Database, "purge"))
 """What ends in a statement of the driver, without a commit that is counted."""
 ASKED, OTHERS = of_vera("Can I get a refund?"), write("Can I get a refund?", sender=JAMES)
 BOUNCE = b"From: MAILER-DAEMON@mx.example\r\nTo: x\r\nSubject: failed\r\n\r\nno such user: <mistralNEEDLE@example.net>"

@@ -6,7 +6,9 @@ The journey's other rules hold on a store that does not encrypt; here is what a 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,7 +36,7 @@ from support_agent.store.records import (
     mail_id_of,
 )
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put
+from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
@@ -324,3 +326,18 @@ def test_on_postgresql_the_keys_are_in_a_schema_of_their_own(postgres_store_url:
         store.database.vault.destroy([mail_id])
         with pytest.raises(PermanentError):
             store.mails.raw(mail_id)
+
+
+@pytest.mark.servers
+def test_the_transaction_that_deletes_does_not_wait_for_the_table_of_keys(postgres_store_url: str) -> None:
+    """Failure: the table was rewritten in it, and kept what the transaction could still read: the destroyed keys."""
+    locked = "LOCK TABLE support_agent_keys.mail_keys IN SHARE UPDATE EXCLUSIVE MODE"  # as another VACUUM does
+    with Store.open(postgres_store_url, MIGRATIONS, keys=SEALS) as store, ThreadPoolExecutor(1) as thread:
+        store.mails.end(record(store), MailStatus.FILED, None, None, NOON)
+        with store.database.write() as connection:
+            connection.exec_driver_sql(locked)
+            deleting = thread.submit(store.retention.delete_older_than, LATE)
+            while store.mails.find() and not deleting.done():
+                time.sleep(0.02)
+            assert not deleting.done()
+        assert deleting.result(timeout=60).mails == 1

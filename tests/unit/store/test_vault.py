@@ -71,6 +71,7 @@ def test_a_destroyed_key_is_gone_from_the_file_and_opens_nothing(vault: Vault, t
         )
     assert any(wrapped in path.read_bytes() for path in tmp_path.iterdir())
     vault.destroy([ONE, NEVER])
+    vault.purge()
     assert not any(wrapped in path.read_bytes() for path in tmp_path.iterdir())
     assert vault.lost([ONE, TWO, NEVER]) == Lost(frozenset({ONE}), frozenset({NEVER}))
     with pytest.raises(PermanentError) as refused:
@@ -85,7 +86,7 @@ def test_a_destroyed_key_is_gone_from_the_file_and_opens_nothing(vault: Vault, t
 def test_a_key_that_is_missing_is_not_one_that_was_destroyed(vault: Vault, tmp_path: Path) -> None:
     """Rule: beside an older copy of the keys nobody is taken for forgotten, and the error says what to put back."""
     vault.seal(ONE, b"words")
-    vault.keys._purge()
+    vault.keys.purge()
     older = shutil.copytree(tmp_path, tmp_path / "older")
     box = vault.seal(TWO, b"newer")
     with pytest.raises(PermanentError, match="put back the keys of today") as refused:
