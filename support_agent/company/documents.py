@@ -297,8 +297,16 @@ def _inspect(report: Report, raw: bytes, language: str | None = None) -> Documen
 @lru_cache(maxsize=MOST_REMEMBERED)
 def _inspected(path: Path, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
     """The document and its errors, cached, because `check` and the start read the same files."""
+    document, findings = _parsed(path.name, raw, language)
+    place = {"path": path}
+    return document and document.model_copy(update=place), tuple(one.model_copy(update=place) for one in findings)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _parsed(name: str, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
+    """The same, wherever the file is: a draft is tried in another folder."""
     findings: list[Finding] = []
-    return _read(Report(path, findings), raw, language), tuple(findings)
+    return _read(Report(Path(name), findings), raw, language), tuple(findings)
 
 
 def _read(report: Report, raw: bytes, language: str | None) -> Document | None:

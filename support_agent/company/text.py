@@ -8,10 +8,13 @@ tests/unit/company/test_text.py.
 from __future__ import annotations
 
 import re
-import unicodedata
 
 BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 INVISIBLE = frozenset("\u00ad\u200b\u2028\u2029\u2060\ufeff")
+
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # Unicode's category Cc without tab and newline
+_REFUSED = re.compile(f"[{_CONTROLS}{''.join(sorted(BIDI_CONTROLS | INVISIBLE))}]")
+_REFUSED_IN_LINE = re.compile(f"\n|{_REFUSED.pattern}")
 
 _ABBREVIATIONS = """
     e.g i.e etc vs cf approx incl excl max min dept est ext inc ltd co corp mr mrs ms dr
@@ -45,12 +48,8 @@ def refused_character(text: str, *, is_one_line: bool = False) -> tuple[int, str
     Refused are control characters except newline and tab, Unicode's bidirectional controls (they can make a sentence
     read differently from what is stored) and invisible characters; with `is_one_line` also newlines.
     """
-    for offset, character in enumerate(text):
-        is_space = character == "\t" or (character == "\n" and not is_one_line)
-        is_control = unicodedata.category(character) == "Cc" and not is_space
-        if is_control or character in BIDI_CONTROLS or character in INVISIBLE:
-            return offset, f"U+{ord(character):04X}"
-    return None
+    found = (_REFUSED_IN_LINE if is_one_line else _REFUSED).search(text)
+    return None if found is None else (found.start(), f"U+{ord(found.group()):04X}")
 
 
 def collapse(text: str) -> str:

@@ -305,7 +305,7 @@ def test_doctor_says_that_the_agent_is_paused_and_why(stored: Office) -> None:
 
 def test_doctor_says_that_the_agent_is_paused_while_the_database_is_away(stored: Office) -> None:
     pause(stored)
-    store = StoreSettings(url="postgresql://nobody@127.0.0.1:1/away", timeout_s=0.5)
+    store = StoreSettings(url="postgresql://nobody@127.0.0.1:1/away", timeout_s=1.0)
     settings = stored.settings.model_copy(update={"store": store})
     check = dict(CHECKS)["automatic mail"](settings, cast(Probes, SimpleNamespace(now=NOON)))
     assert "wrong refund policy" in next(iter(check)).what
