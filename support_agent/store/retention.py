@@ -37,7 +37,7 @@ from support_agent.store.tables import (
 from support_agent.store.vault import Vault
 
 UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
-"""Most ids in one statement."""
+"""Statuses of mails that may still leave, or of which nobody knows whether they did."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def served(
 def change(path: Path, dovecot: Dovecot, postfix: Postfix) -> None:
     """Make the workspace the shop's: its addresses, its name, and the servers, with the password in a file."""
     text = path.read_text("utf-8").replace('"Harborfile"', '"The Shop"')
-    text = text.replace(SUPPORT, SHOP).replace(DESK, SHOP_DESK)
+    text = text.replace(SUPPORT, SHOP).replace(DESK, SHOP_DESK).replace("skip_existing = true", "skip_existing = false")
     for section, server in (("imap", dovecot.settings(SHOP)), ("smtp", postfix.settings())):
         given = {"user": server.user, "ca_file": str(server.ca_file), "host": server.host, "password_file": "password"}
         lines = [f'{key} = "{value}"' for key, value in given.items()] + [f"port = {server.port}"]

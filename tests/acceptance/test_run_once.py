@@ -79,7 +79,7 @@ def servers_as_settings(dovecot: Dovecot, postfix: Postfix) -> dict[str, str]:
         given = {"host": server.host, "port": server.port, "user": server.user, "ca_file": server.ca_file}
         settings |= {f"{section}__{key.upper()}": str(value) for key, value in given.items()}
         settings[f"{section}__PASSWORD"] = PASSWORD
-    return settings | {"LOG__FORMAT": "json", "AUTONOMY__START": "auto"}
+    return settings | {"IMAP__SKIP_EXISTING": "false", "LOG__FORMAT": "json", "AUTONOMY__START": "auto"}
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,7 @@ class Lives:
         settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
         settings |= {"IMAP__USER": servers.user, "IMAP__PASSWORD": servers.password}
         settings |= {"IMAP__PORT": str(servers.imap_port), "SMTP__PORT": str(servers.smtp_port), "STORE__URL": url}
+        settings |= {"IMAP__SKIP_EXISTING": "false"}
         settings |= {"ENGINE__POLL_INTERVAL_S": "0.02", "ENGINE__MAX_INTERRUPTIONS": "1000"}
         settings |= {"AGENT__MAX_MAILS_PER_CASE": "1000", "AGENT__MAX_MAILS_PER_SENDER_A_DAY": "1000"}
         settings |= {"AGENT__MAX_MAILS_PER_HOUR": "100000", "AGENT__IDENTICAL_ANSWER_DAYS": "0"}

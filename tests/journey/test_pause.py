@@ -99,6 +99,7 @@ class Workplace:
         settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
         settings |= {"IMAP__USER": self.servers.user, "IMAP__PASSWORD": self.servers.password}
         settings |= {"IMAP__PORT": str(self.servers.imap_port), "SMTP__PORT": str(self.smtp.port)}
+        settings |= {"IMAP__SKIP_EXISTING": "false"}
         settings |= {"IMAP__POLL_INTERVAL_S": "0.1", "ENGINE__POLL_INTERVAL_S": "0.02", "LOG__FORMAT": "json"}
         settings |= {"SMTP__RETRY_BASE_S": "0.01", "SMTP__RETRY_MAX_S": "0.02", "SMTP__MAX_ATTEMPTS": "100"}
         settings |= {"SMTP__IDLE_S": "0", "AGENT__IDENTICAL_ANSWER_DAYS": "0", "AUTONOMY__START": "auto"}

@@ -13,6 +13,7 @@ import pytest
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
+from support_agent.core.modes import Mode
 from support_agent.demo import workspace
 from support_agent.demo.workspace import CONFIG_FILE, SECRET_FILE, init
 from support_agent.errors import ConfigError
@@ -31,6 +32,14 @@ def _no_settings_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.upper().startswith("SUPPORT_AGENT__"):
             monkeypatch.delenv(name)
+
+
+def test_a_new_workspace_writes_to_nobody_by_itself(tmp_path: Path) -> None:
+    """Rule: mail that lay in the folder before the first start is left alone, and no answer leaves without a person."""
+    init(tmp_path / "new", TODAY)
+    settings = load(tmp_path / "new" / CONFIG_FILE)
+    assert settings.imap.skip_existing
+    assert settings.autonomy.start is Mode.SHADOW
 
 
 def test_a_new_workspace_can_be_loaded(tmp_path: Path) -> None:
