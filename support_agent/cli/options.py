@@ -68,7 +68,7 @@ def stopped_by_signal() -> Event:
         signal.signal(number, lambda *_: None)
 
     def wait() -> None:
-        while os.read(received, 1)[0] not in STOPPING:  # any signal that has a handler is told
+        while os.read(received, 1)[0] not in STOPPING:  # the number of any signal that has a handler
             pass
         stop.set()
 

@@ -289,22 +289,15 @@ def inspect_directory(directory: Path, language: str | None = None) -> Directory
 
 def _inspect(report: Report, raw: bytes, language: str | None = None) -> Document | None:
     """The document, or None if it cannot be parsed; errors are added to `report`."""
-    document, findings = _inspected(report.path, raw, language)
-    report.findings.extend(findings)
-    return document
+    document, findings = _inspected(report.path.name, raw, language)
+    place = {"path": report.path}
+    report.findings.extend(finding.model_copy(update=place) for finding in findings)
+    return document and document.model_copy(update=place)
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
-def _inspected(path: Path, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
-    """The document and its errors, cached, because `check` and the start read the same files."""
-    document, findings = _parsed(path.name, raw, language)
-    place = {"path": path}
-    return document and document.model_copy(update=place), tuple(one.model_copy(update=place) for one in findings)
-
-
-@lru_cache(maxsize=MOST_REMEMBERED)
-def _parsed(name: str, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
-    """The same, wherever the file is: a draft is tried in another folder."""
+def _inspected(name: str, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
+    """The document and its errors, in any folder; cached, as `check`, the start and drafts read the same files."""
     findings: list[Finding] = []
     return _read(Report(Path(name), findings), raw, language), tuple(findings)
 

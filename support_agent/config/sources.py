@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from support_agent.config.search import LOOPBACK
 from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import nearest
 from support_agent.errors import ConfigError
@@ -24,9 +25,6 @@ DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
 ENV_PREFIX = "SUPPORT_AGENT__"
 POSTGRESQL_PORT = 5432
-LOCAL = "localhost"
-LOCAL_NAMES = {"", LOCAL, "127.0.0.1", "::1"}
-"""Hosts that name this machine, as the path of a socket's folder does."""
 
 
 class Problem(NamedTuple):
@@ -222,7 +220,8 @@ def database_identity(url: str | URL) -> str:
         return str(Path(parsed.database or "").resolve())
     given = {**parsed.translate_connect_args(), **parsed.query}  # in the driver the query wins, too
     host = str(given.get("host", "")).casefold().rstrip(".")
-    host = LOCAL if host in LOCAL_NAMES or host.startswith("/") else host
+    if host in {"", *LOOPBACK} or host.startswith("/"):  # a path is the folder of a socket
+        host = "localhost"
     database = given.get("dbname") or given.get("database") or given.get("username")
     return f"{given.get('service', '')} {host}:{given.get('port', POSTGRESQL_PORT)}/{database}"
 

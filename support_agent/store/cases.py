@@ -64,8 +64,6 @@ _RECEIVED = (
     .where(col(MailRow.message_id).in_(bindparam("keys", expanding=True)), col(MailRow.case_id).is_not(None))
     .order_by(col(MailRow.received_at), col(MailRow.id))
 )
-
-
 _MAILS_OF_CASES = (
     select(MailRow.case_id, func.count(col(MailRow.id)))
     .where(col(MailRow.case_id).in_(bindparam("cases", expanding=True)))

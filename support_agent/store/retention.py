@@ -118,7 +118,7 @@ class Retention:
 def delete_whole(connection: Connection, vault: Vault, cases: Sequence[str], mails: Sequence[str]) -> None:
     """Delete these cases and mails with all that was made from them; the ids of the mails stay as forgotten.
 
-    After the transaction the keys are to be purged from their files.
+    The caller purges the keys from their files after the transaction: `Vault.purge`.
 
     Args:
         mails: Those of the cases, and others without a case.

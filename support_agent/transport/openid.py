@@ -196,7 +196,7 @@ def _ask(
                 transport=transport,
                 timeout=settings.oidc_timeout_s,
                 follow_redirects=False,
-                verify=transport is not None or ssl.create_default_context(),
+                verify=ssl.create_default_context() if transport is None else True,  # a given transport has its own
             ) as client,
             client.stream(method, where, data=form, headers=given) as response,
         ):

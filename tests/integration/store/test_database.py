@@ -161,7 +161,7 @@ def test_a_connection_that_the_server_closed_while_nobody_used_it_is_opened_agai
 
 @pytest.mark.servers
 def test_the_locks_of_a_process_that_is_stopped_end(postgres_url: str) -> None:
-    """Rule: others wait for it no longer than `timeout_s`; nothing that it wrote was kept, and it tries again."""
+    """Rule: others wait for it no longer than `timeout_s`; nothing of what it wrote is kept, and it tries again."""
     with Store.open(postgres_url, MIGRATIONS, timeout_s=0.5) as store, ThreadPoolExecutor(1) as other:
         with pytest.raises(TransientError, match="idle-in-transaction"):
             _lock(store, meanwhile=lambda: other.submit(_lock, store).result(timeout=60))
