@@ -57,7 +57,7 @@ def forget(
 
 
 keys_app = typer.Typer(
-    help="The keys of encrypted mails: seal, rotate, unreadable.", no_args_is_help=True, rich_markup_mode=None
+    help="The keys of encrypted mails: seal, rotate, copy, unreadable.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -92,6 +92,41 @@ def rotate(
             count = store.database.vault.rotate(master)
             store.audit.add(Act.KEYS_ROTATED, "the operator", now(), {"keys": count})
         typer.echo(f"{count} keys wrapped again: set store.master_key_file to {new} before the next start")
+
+
+@keys_app.command("copy")
+def copy(
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="The SQLite file of the keys, or their database's URL.")
+    ],
+    master_key_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The master key of these keys, if it is not beside their SQLite file."),
+    ] = None,
+    brand: Annotated[str, typer.Option(metavar="NAME", help="Of this brand, not of the first mailbox.")] = "",
+    config: ConfigOption = None,
+) -> None:
+    """Copy the keys of a store that moves, to where the settings have them now. Stop the workers first.
+
+    Keys that were destroyed stay destroyed. The keys there stay; delete them when the new store works.
+    """
+    from support_agent.config.loading import load_brands
+    from support_agent.errors import ConfigError
+    from support_agent.store.connections import normalise_url
+    from support_agent.store.keys import Keys, KeySettings, key_settings
+
+    settings = settings_of(config)
+    mailboxes = {"": settings, **load_brands(settings)}
+    if brand not in mailboxes:
+        raise ConfigError(f"there is no brand {brand!r}: name one of {', '.join(filter(None, mailboxes)) or 'none'}")
+    store = mailboxes[brand].store
+    url = source if "://" in source else f"sqlite:///{Path(source).resolve()}"
+    there = Keys(normalise_url(url), KeySettings(url=url, master_key_file=master_key_file), store.timeout_s)
+    here = Keys(normalise_url(store.url), key_settings(store), store.timeout_s)
+    count = here.copy_from(there)
+    typer.echo(f"{count} keys copied to {here.url.render_as_string(hide_password=True)}")
+    if not here.is_wrapped:
+        typer.echo("support-agent: no master key wraps them there: name one in store.master_key_file", err=True)
 
 
 @keys_app.command("unreadable")

@@ -51,6 +51,7 @@ SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
 KEY_BYTES, NONCE_BYTES = 32, 12
 DESTROYED = b""
+COPIED_AT_ONCE = 1000
 CHECK = "master"
 """The row that only the right master key opens."""
 FORGOTTEN, NO_KEY = "forgotten", "no_key"
@@ -197,6 +198,41 @@ class Keys:
         self._master = new
         return len(rows)
 
+    def copy_from(self, source: Keys) -> int:
+        """Take over every key of another place, destroyed ones too, wrapped by the master key of this place.
+
+        Returns:
+            How many, the destroyed ones included.
+        Raises:
+            ConfigError: there are none to take, or some are here already; nothing is changed.
+        """
+        if not source.is_there():
+            raise no_keys(source.url)
+        mine, theirs, is_of_mail = self._table, source._table, source._table.c.mail_id != CHECK
+        count = 0
+        with (
+            source._open() as there,
+            there.connect() as read,
+            self._open() as here,
+            here.begin() as written,
+        ):
+            if written.execute(select(mine.c.mail_id).where(mine.c.mail_id != CHECK).limit(1)).first() is not None:
+                where = self.url.render_as_string(hide_password=True)
+                raise ConfigError(f"there are keys in {where} already: nothing was copied")
+            rows = read.execution_options(yield_per=COPIED_AT_ONCE).execute(select(theirs).where(is_of_mail))
+            for part in rows.partitions():
+                copied = [
+                    {"mail_id": mail_id, "key": self._wrapped_from(source, mail_id, key)} for mail_id, key in part
+                ]
+                written.execute(mine.insert(), copied)
+                count += len(copied)
+        return count
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether a master key wraps the keys; known once they were used."""
+        return self._master is not None
+
     def close(self) -> None:
         """Close the connections; the next use opens them again."""
         with self._lock:
@@ -227,6 +263,12 @@ class Keys:
             return self._master.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], mail_id.encode())
         except InvalidTag:
             raise ConfigError("the master key is another one than that of the stored keys: bring it back") from None
+
+    def _wrapped_from(self, source: Keys, mail_id: str, wrapped: bytes) -> bytes:
+        """A key of another place as it is stored here."""
+        if wrapped == DESTROYED:
+            return DESTROYED
+        return _wrapped(self._master, mail_id, source._unwrapped(mail_id, wrapped))
 
     @contextmanager
     def _open(self) -> Iterator[Engine]:

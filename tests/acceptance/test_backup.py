@@ -6,9 +6,15 @@ import gzip
 import re
 from pathlib import Path
 
+import pytest
+
+from support_agent.config.packaged_files import packaged
 from support_agent.demo.workspace import CONFIG_FILE, SECRET_FILE
+from support_agent.store.keys import KeySettings
+from support_agent.store.store import Store
 from tests.acceptance.program import files_in
 from tests.acceptance.test_older_version import KEPT
+from tests.contract.store.examples import case, record
 from tests.servers.program import ForkedProgram
 
 STORE = "support-agent.sqlite3"
@@ -64,3 +70,25 @@ def test_only_the_newest_backups_are_kept_and_a_damaged_one_is_found(
     damaged = program.run("backup", "verify", made[2], folder=tmp_path)
     assert (damaged.code, "has changed since the backup was made" in damaged.err) == (1, True)
     assert program.run("backup", "verify", tmp_path, folder=tmp_path).code == 2
+
+
+@pytest.mark.servers
+def test_a_store_moves_to_a_server_with_its_keys(
+    program: ForkedProgram, workspace: Path, tmp_path: Path, postgres_url: str
+) -> None:
+    """Rule: the commands of docs/scale.md; without the keys the restore refuses and says what to do."""
+    with Store.open(f"sqlite:///{workspace / STORE}", packaged("migrations"), keys=KeySettings(seals=True)) as store:
+        store.upgrade()
+        store.cases.open(case(), record(store, 1))
+    archive = program.run("backup", tmp_path / "move", folder=workspace).out.strip()
+    server = {"STORE__URL": postgres_url}
+    refused = program.run("restore", archive, "--exact", folder=workspace, settings=server)
+    assert (refused.code, "there are no keys" in refused.err) == (2, True), refused
+    copied = program.run("keys", "copy", "support-agent-keys.sqlite3", folder=workspace, settings=server)
+    assert (copied.code, copied.out.startswith("1 keys copied to postgresql")) == (0, True), copied
+    assert "no master key wraps them" in copied.err
+    nobody = program.run("keys", "copy", "x.sqlite3", "--brand", "none", folder=workspace, settings=server)
+    assert (nobody.code, "there is no brand 'none'" in nobody.err) == (2, True)
+    moved = program.run("restore", archive, "--exact", folder=workspace, settings=server)
+    assert moved.code == 0, moved
+    assert program.run("cases", "--json", folder=workspace, settings=server).lines[0][0]["case"]["subject"] == "Refund?"

@@ -20,17 +20,17 @@ from typing import NamedTuple
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
-from support_agent.engine.database import engine_url, shown
+from support_agent.engine.database import engine_url, is_postgresql, shown
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.audit import Act
-from support_agent.store.connections import normalise_url
 from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import JsonObject
 from support_agent.store.store import Store
 
+_START_FIRST = "start this version once on the SQLite store, and stop it, before you make the backup"
 SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours."""
 
@@ -112,10 +112,11 @@ def restore(
 
 def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
     """Create the engine's tables on a server; a SQLite file brings its own."""
-    if manifest.engine is not None and manifest.engine.kind == "postgresql":
+    url = engine_url(brands[""].store.url)
+    if manifest.engine is not None and is_postgresql(url):
         from support_agent.engine.engine import create_tables
 
-        create_tables(engine_url(brands[""].store.url))
+        create_tables(url)
 
 
 def put_in_doubt(store: Store, made_at: datetime, now: datetime, imap: ImapSettings) -> int:
@@ -137,17 +138,17 @@ def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations
         raise ConfigError(f"the backup has the brands {has}, the configuration {wants}: use the same", code="backup")
     for brand, settings in brands.items():
         copy = manifest.stores[brand]
-        if copy.kind not in normalise_url(settings.store.url).drivername:
-            what = f"the backup is one of {copy.kind}, and store.url names another kind of database"
-            raise ConfigError(f"{what}: name one of the same kind", code="backup")
+        if copy.kind == "postgresql" and not is_postgresql(settings.store.url):
+            what = "the backup is one of PostgreSQL, and store.url names a SQLite file"
+            raise ConfigError(f"{what}: name a database of PostgreSQL", code="backup")
         with Store.open(settings.store.url, migrations_dir, keys=key_settings(settings.store)) as store:
             if not store.database.knows(copy.schema_version):
                 raise _newer(manifest, f"schema {copy.schema_version}", f"schemas up to {store.database.head()}")
     if is_exact:
-        _refuse_inexact(manifest)
+        _refuse_inexact(manifest, has_server=is_postgresql(brands[""].store.url))
 
 
-def _refuse_inexact(manifest: Manifest) -> None:
+def _refuse_inexact(manifest: Manifest, *, has_server: bool) -> None:
     """Refuse to go on exactly where a worker was still running, or with records that do not fit the library."""
     from support_agent.engine.engine import KNOWN_SCHEMA  # loads the library, which takes a second
 
@@ -159,9 +160,10 @@ def _refuse_inexact(manifest: Manifest) -> None:
         return
     if int(engine.schema_version) > KNOWN_SCHEMA:
         raise _newer(manifest, f"engine tables {engine.schema_version}", f"those up to {KNOWN_SCHEMA}")
-    if engine.kind == "postgresql" and int(engine.schema_version) < KNOWN_SCHEMA:
+    if has_server and int(engine.schema_version) < KNOWN_SCHEMA:
         what = f"the engine's records are of an older version (support-agent {manifest.program})"
-        raise ConfigError(f"{what}: restore with that version, then upgrade; or without --exact", code="schema")
+        todo = "restore with that version, then upgrade" if engine.kind == "postgresql" else _START_FIRST
+        raise ConfigError(f"{what}: {todo}; or without --exact", code="schema")
 
 
 def _newer(manifest: Manifest, has: str, knows: str) -> ConfigError:

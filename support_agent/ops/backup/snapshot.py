@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from sqlalchemy import URL, Connection, MetaData, NullPool, create_engine, inspect, text
+from sqlalchemy import URL, Connection, MetaData, NullPool, Table, create_engine, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
@@ -197,18 +198,11 @@ class ServerSnapshot:
     def copy(self, made: Path, folder: str) -> DatabaseCopy:
         """Copy the rows of each table, one part a table; the migrations make the tables again."""
         (made / folder).mkdir(parents=True)
-        metadata = MetaData(schema=self._schema)
-        metadata.reflect(self._connection, only=self._is_copied)
         parts = tuple(
             self._rows(made, folder, table.name, [column.name for column in table.columns])
-            for table in metadata.sorted_tables
+            for table in tables_of(self._connection, self._schema)
         )
         return DatabaseCopy(kind="postgresql", schema_version=self._version(), parts=parts)
-
-    def _is_copied(self, name: str, _: MetaData) -> bool:
-        if self._schema is None:
-            return name in Row.metadata.tables or name in OLDER_TABLES
-        return name != engine_schema.VERSION_TABLE
 
     def _rows(self, made: Path, folder: str, table: str, columns: list[str]) -> Part:
         copied = copy_out(self._connection, table, columns, self._schema)
@@ -222,32 +216,60 @@ class ServerSnapshot:
         return None if found is None else str(found)
 
 
+def tables_of(connection: Connection, schema: str | None) -> list[Table]:
+    """The tables that a backup has of a schema, those that others refer to first: the engine's, else the store's."""
+
+    def is_copied(name: str, _: object) -> bool:
+        if schema == engine_schema.SCHEMA:
+            return name != engine_schema.VERSION_TABLE
+        return name in Row.metadata.tables or name in OLDER_TABLES
+
+    metadata = MetaData(schema=schema)
+    metadata.reflect(connection, only=is_copied)
+    return metadata.sorted_tables
+
+
 def copy_out(connection: Connection, table: str, columns: list[str], schema: str | None) -> Iterator[bytes]:
     """The rows of a table, in the form of COPY, in pieces of bounded size."""
-    statement = f"COPY {quoted(connection, table, schema)} ({_names(connection, columns)}) TO STDOUT"
-    with _cursor(connection) as cursor, cursor.copy(statement) as rows:
+    with _copying(connection, f"{_target(connection, table, columns, schema)} TO STDOUT") as rows:
         for piece in rows:
             yield bytes(piece)
 
 
 def copy_in(connection: Connection, part: Part, pieces: Iterator[bytes], schema: str | None) -> None:
     """Put the rows of a part into its table, which has at least its columns."""
-    statement = f"COPY {quoted(connection, part.table, schema)} ({_names(connection, list(part.columns))}) FROM STDIN"
-    with _cursor(connection) as cursor, cursor.copy(statement) as rows:
+    target = _target(connection, part.table, part.columns, schema)
+    with _copying(connection, f"{target} FROM STDIN") as rows:
         for piece in pieces:
             rows.write(piece)
 
 
-def _cursor(connection: Connection) -> Any:
-    """A cursor of the driver, which alone knows COPY, in the connection's transaction."""
-    return connection.connection.cursor()
+def copy_rows(
+    connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], schema: str | None
+) -> None:
+    """Put rows into a table, which has at least these columns."""
+    with _copying(connection, f"{_target(connection, table, columns, schema)} FROM STDIN") as copied:
+        for row in rows:
+            copied.write_row(row)
+
+
+@contextmanager
+def _copying(connection: Connection, statement: str) -> Iterator[Any]:
+    """COPY, which the driver alone knows, in the connection's transaction; its errors are those of SQLAlchemy."""
+    driver = connection.dialect.loaded_dbapi.Error
+    try:
+        with cast(Any, connection.connection).cursor() as cursor, cursor.copy(statement) as rows:
+            yield rows
+    except driver as error:
+        raise cast(DBAPIError, DBAPIError.instance(None, None, error, driver, hide_parameters=True)) from error
+
+
+def _target(connection: Connection, table: str, columns: Sequence[str], schema: str | None) -> str:
+    names = ", ".join(quoted(connection, column) for column in columns)
+    return f"COPY {quoted(connection, table, schema)} ({names})"
 
 
 def quoted(connection: Connection, name: str, schema: str | None = None) -> str:
     """A name as SQL has it, within its schema."""
     quote: Callable[[str], str] = connection.dialect.identifier_preparer.quote_identifier
     return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"
-
-
-def _names(connection: Connection, columns: list[str]) -> str:
-    return ", ".join(quoted(connection, column) for column in columns)

@@ -18,13 +18,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from sqlalchemy import URL, Connection, MetaData, NullPool, create_engine, inspect, text
+from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
+from support_agent.ops.backup import file_rows
 from support_agent.ops.backup.archive import DatabaseCopy, free_name, read_chunks, stamp, sync, write_part
-from support_agent.ops.backup.snapshot import OLDER_TABLES, copy_in, quoted
+from support_agent.ops.backup.snapshot import OLDER_TABLES, copy_in, copy_rows, quoted, tables_of
 from support_agent.store.connections import RESTORING, normalise_url, restoring_folder
 from support_agent.store.database import VERSION_TABLE, mapped_errors
 from support_agent.store.keys import KeySettings
@@ -219,14 +220,30 @@ class ServerTarget:
         with self.staged(KeySettings()) as staged:
             staged.database.upgrade(str(store.schema_version))
         with self._connected() as connection:
-            for part in store.parts:
-                copy_in(connection, part, read_chunks(archive / part.path), self._unfinished)
-            for part in engine.parts if engine is not None and self._has_engine else ():
-                there = quoted(connection, part.table, engine_schema.SCHEMA)
-                staged_part = part.model_copy(update={"table": f"{ENGINE_PREFIX}{part.table}"})
-                here = quoted(connection, staged_part.table, self._unfinished)
-                connection.execute(text(f"CREATE TABLE {here} (LIKE {there})"))
+            self._copy(connection, archive, store, self._unfinished)
+            if engine is not None and self._has_engine:
+                for table in tables_of(connection, engine_schema.SCHEMA):
+                    here = quoted(connection, f"{ENGINE_PREFIX}{table.name}", self._unfinished)
+                    there = quoted(connection, table.name, engine_schema.SCHEMA)
+                    connection.execute(text(f"CREATE TABLE {here} (LIKE {there})"))
+                self._copy(connection, archive, engine, engine_schema.SCHEMA, ENGINE_PREFIX)
+
+    def _copy(self, connection: Connection, archive: Path, copy: DatabaseCopy, like: str, prefix: str = "") -> None:
+        """Put the rows of a copy into the staged tables, whose names begin with `prefix`; `like` has the same tables.
+
+        Raises:
+            PermanentError: the copy cannot be read.
+        """
+        if copy.kind == "postgresql":
+            for part in copy.parts:
+                staged_part = part.model_copy(update={"table": f"{prefix}{part.table}"})
                 copy_in(connection, staged_part, read_chunks(archive / part.path), self._unfinished)
+            return
+        with file_rows.opened(archive / copy.parts[0].path) as file:
+            for table in tables_of(connection, like):
+                if columns := file_rows.columns_of(file, table.name):
+                    rows = file_rows.rows_of(file, table)
+                    copy_rows(connection, f"{prefix}{table.name}", columns, rows, self._unfinished)
 
     def staged(self, keys: KeySettings) -> Store:
         given = self._url.query.get("options", "")
@@ -267,15 +284,14 @@ class ServerTarget:
         """Keep the engine's records before aside, and put the staged ones, or none, in their place."""
         if engine_schema.version_of(connection) is None:
             return False
-        metadata = MetaData(schema=engine_schema.SCHEMA)
-        metadata.reflect(connection, only=lambda name, _: name != engine_schema.VERSION_TABLE)
-        for table in metadata.sorted_tables:
+        tables = tables_of(connection, engine_schema.SCHEMA)
+        for table in tables:
             aside = f"{kept}.{quoted(connection, f'{ENGINE_PREFIX}{table.name}')}"
             there = quoted(connection, table.name, engine_schema.SCHEMA)
             connection.execute(text(f"CREATE TABLE {aside} AS TABLE {there}"))
-        names = ", ".join(quoted(connection, table.name, engine_schema.SCHEMA) for table in metadata.sorted_tables)
+        names = ", ".join(quoted(connection, table.name, engine_schema.SCHEMA) for table in tables)
         connection.execute(text(f"TRUNCATE {names}"))
-        for table in metadata.sorted_tables:
+        for table in tables:
             if (name := f"{ENGINE_PREFIX}{table.name}") in staged:
                 there = quoted(connection, table.name, engine_schema.SCHEMA)
                 connection.execute(text(f"INSERT INTO {there} SELECT * FROM {quoted(connection, name, RESTORING)}"))

@@ -119,11 +119,13 @@ def test_an_older_backup_is_upgraded(settings: Settings, tmp_path: Path) -> None
         assert [mail.in_doubt for mail in store.mails.find()] == [True]
 
 
-def test_a_backup_of_the_other_database_is_refused(archive: Path, settings: Settings, tmp_path: Path) -> None:
-    is_file = settings.store.url.startswith("sqlite")
-    url = "postgresql://nobody@127.0.0.1:1/none" if is_file else f"sqlite:///{tmp_path}/other.sqlite3"
-    with pytest.raises(ConfigError, match="names another kind of database"):
-        put_back(archive, Settings(store=StoreSettings(url=url)))
+@pytest.mark.servers
+def test_a_backup_of_a_server_is_not_put_into_a_file(postgres_url: str, tmp_path: Path) -> None:
+    with Store.open(postgres_url, MIGRATIONS) as store:
+        store.upgrade()
+    archive = back_up(Settings(store=StoreSettings(url=postgres_url)), tmp_path / "backups")
+    with pytest.raises(ConfigError, match="name a database of PostgreSQL"):
+        put_back(archive, Settings(store=StoreSettings(url=f"sqlite:///{tmp_path}/other.sqlite3")))
 
 
 def test_a_store_of_a_newer_program_says_which(settings: Settings, tmp_path: Path) -> None:
