@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -39,3 +43,18 @@ def test_what_is_not_among_the_most_likely_is_never_taken() -> None:
     logits = np.zeros(1000, dtype=np.float32)
     logits[:MOST_LIKELY] = 0.1
     assert max(chosen(2.0, 5, logits)) < MOST_LIKELY
+
+
+def test_the_librarys_threads_sleep_while_they_wait() -> None:
+    """Failure: the variable is set after the library was loaded, which reads it once and says here what it read."""
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    said = subprocess.run(
+        [sys.executable, "-c", "import support_agent.models.llama"],
+        env={**environment, "OMP_DISPLAY_ENV": "true"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    if "OPENMP DISPLAY ENVIRONMENT BEGIN" not in said:
+        pytest.skip("llama.cpp was compiled without OpenMP")
+    assert "OMP_WAIT_POLICY = 'PASSIVE'" in said
