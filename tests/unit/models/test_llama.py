@@ -55,6 +55,5 @@ def test_the_librarys_threads_sleep_while_they_wait() -> None:
         text=True,
         check=True,
     ).stderr
-    if "OPENMP DISPLAY ENVIRONMENT BEGIN" not in said:
-        pytest.skip("llama.cpp was compiled without OpenMP")
-    assert "OMP_WAIT_POLICY = 'PASSIVE'" in said
+    has_openmp = "OPENMP DISPLAY ENVIRONMENT BEGIN" in said
+    assert "OMP_WAIT_POLICY = 'PASSIVE'" in said or not has_openmp
