@@ -5,8 +5,6 @@ Checked by tests/acceptance/test_backup.py.
 
 from __future__ import annotations
 
-import os
-import socket
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +12,7 @@ import typer
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
-from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of, this_process
 
 CREATE = "create"
 ArchiveArgument = Annotated[Path, typer.Argument(metavar="BACKUP", help="The backup's folder.")]
@@ -145,7 +143,7 @@ def restore(
         {"": settings, **load_brands(settings)},
         packaged("migrations"),
         now(),
-        f"pid {os.getpid()} on {socket.gethostname()}, restoring",
+        this_process("restoring"),
         may_replace=replace,
         is_exact=exact,
     )

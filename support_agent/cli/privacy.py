@@ -14,7 +14,7 @@ import typer
 from pydantic import SecretStr
 
 from support_agent.cli.backtest import WORK_FOLDER
-from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of, this_process
 from support_agent.cli.printing import forgotten, person_traces
 
 if TYPE_CHECKING:
@@ -97,36 +97,35 @@ def rotate(
 @keys_app.command("copy")
 def copy(
     source: Annotated[
-        str, typer.Argument(metavar="FROM", help="The SQLite file of the keys, or their database's URL.")
+        str, typer.Argument(metavar="FROM", help="The SQLite file of the keys, or the URL of their database.")
     ],
     master_key_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The master key of these keys, if it is not beside their SQLite file."),
+        typer.Option(
+            metavar="FILE",
+            help="The master key of these keys; by default the one beside their file, else that of the settings.",
+        ),
     ] = None,
-    brand: Annotated[str, typer.Option(metavar="NAME", help="Of this brand, not of the first mailbox.")] = "",
+    brand: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose keys they are; by default the first mailbox's.")
+    ] = "",
     config: ConfigOption = None,
 ) -> None:
-    """Copy the keys of a store that moves, to where the settings have them now. Stop the workers first.
+    """Copy the keys of a store that moves, from FROM to where the settings have them now. Stop the workers first.
 
-    Keys that were destroyed stay destroyed. The keys there stay; delete them when the new store works.
+    Keys that were destroyed stay destroyed. The old keys stay where they are: delete them when the new store works.
     """
-    from support_agent.config.loading import load_brands
     from support_agent.errors import ConfigError
-    from support_agent.store.connections import normalise_url
-    from support_agent.store.keys import Keys, KeySettings, key_settings
+    from support_agent.ops.backup.key_copy import copy_keys
 
-    settings = settings_of(config)
-    mailboxes = {"": settings, **load_brands(settings)}
+    mailboxes = dict(_mailboxes(config))
     if brand not in mailboxes:
         raise ConfigError(f"there is no brand {brand!r}: name one of {', '.join(filter(None, mailboxes)) or 'none'}")
-    store = mailboxes[brand].store
-    url = source if "://" in source else f"sqlite:///{Path(source).resolve()}"
-    there = Keys(normalise_url(url), KeySettings(url=url, master_key_file=master_key_file), store.timeout_s)
-    here = Keys(normalise_url(store.url), key_settings(store), store.timeout_s)
-    count = here.copy_from(there)
-    typer.echo(f"{count} keys copied to {here.url.render_as_string(hide_password=True)}")
-    if not here.is_wrapped:
-        typer.echo("support-agent: no master key wraps them there: name one in store.master_key_file", err=True)
+    done = copy_keys(source, master_key_file, mailboxes[brand].store, this_process("copying keys"))
+    typer.echo(f"keys copied to {done.place}: {done.keys}")
+    if not done.is_wrapped:
+        todo = "`support-agent keys rotate FILE` wraps them with one"
+        typer.echo(f"support-agent: no master key wraps them there: {todo}", err=True)
 
 
 @keys_app.command("unreadable")

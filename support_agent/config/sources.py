@@ -226,6 +226,11 @@ def database_identity(url: str | URL) -> str:
     return f"{given.get('service', '')} {host}:{given.get('port', POSTGRESQL_PORT)}/{database}"
 
 
+def shown_url(url: str | URL) -> str:
+    """A database's URL without its password, wherever that stands in it."""
+    return make_url(url).difference_update_query(["password"]).render_as_string(hide_password=True)
+
+
 def default_keys_url(store_url: URL) -> URL:
     """Where a store's keys are by default: in a file beside a SQLite store, else in the same database."""
     if store_url.get_backend_name() != "sqlite" or not store_url.database:

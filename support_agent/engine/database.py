@@ -80,11 +80,6 @@ def prepare(url: str) -> None:
         )
 
 
-def shown(url: str) -> str:
-    """The URL without its password, for logs."""
-    return make_url(url).render_as_string(hide_password=True)
-
-
 @contextmanager
 def mapped_errors() -> Iterator[None]:
     """Map errors of an open database to one that is tried again: even a full disk gets space some day.

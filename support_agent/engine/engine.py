@@ -26,9 +26,10 @@ from pydantic import JsonValue
 
 from support_agent.config.log import route_library_log
 from support_agent.config.settings import EngineSettings
+from support_agent.config.sources import shown_url
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.parts import first_line
-from support_agent.engine.database import is_postgresql, mapped_errors, prepare, shown
+from support_agent.engine.database import is_postgresql, mapped_errors, prepare
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.queues import Announcements, Queues
@@ -145,14 +146,14 @@ class Engine:
             if isinstance(error, ConfigError):
                 raise
             raise ConfigError(
-                f"the engine's database {shown(self._url)} cannot be used ({first_line(error)}): "
+                f"the engine's database {shown_url(self._url)} cannot be used ({first_line(error)}): "
                 "check that it is reachable and that this user may create tables in it",
                 code="engine_database",
             ) from error
         if self._announcements is not None:
             self._announcements.start()
         Engine._live = self
-        log.info("engine_launched", executor_id=self.executor_id, database=shown(self._url))
+        log.info("engine_launched", executor_id=self.executor_id, database=shown_url(self._url))
 
     @mapped_errors()
     def start(self, brand: str, mail_id: str, thread: str) -> None:

@@ -106,7 +106,7 @@ def look_at_keys(settings: Settings) -> Iterator[Diagnosis]:
         if settings.store.encrypt:
             keys.check()
         if keys.is_there():
-            yield ok("keys", f"{keys.url.render_as_string(hide_password=True)}: the master key opens them")
+            yield ok("keys", f"{keys.place}: the master key opens them")
         elif settings.store.encrypt:
             yield ok("keys", "none yet: the first start makes them")
 

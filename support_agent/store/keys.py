@@ -9,13 +9,13 @@ nothing is read or written with a master key that does not open the others. Chec
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from urllib.parse import quote
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -42,16 +42,18 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateSchema
 
 from support_agent.config.settings import StoreSettings
-from support_agent.config.sources import default_keys_url, default_master_key_file
+from support_agent.config.sources import default_keys_url, default_master_key_file, shown_url
 from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store.connections import guard_connections, normalise_url, purge
+from support_agent.store.key_files import configure, create_private, file_of, read_master_key, with_driver
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
 KEY_BYTES, NONCE_BYTES = 32, 12
 DESTROYED = b""
-COPIED_AT_ONCE = 1000
+READ_AT_ONCE = 1000
+"""Keys that are in plain in memory while all are read."""
 CHECK = "master"
 """The row that only the right master key opens."""
 FORGOTTEN, NO_KEY = "forgotten", "no_key"
@@ -93,7 +95,7 @@ class Keys:
 
     def __init__(self, store_url: URL, settings: KeySettings, timeout_s: float) -> None:
         self._settings, self._timeout_s = settings, timeout_s
-        self.url = _with_driver(make_url(settings.url) if settings.url else default_keys_url(store_url))
+        self.url = with_driver(make_url(settings.url) if settings.url else default_keys_url(store_url))
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._database: Engine | None = None
         self._master: AESGCM | None = None
@@ -102,16 +104,21 @@ class Keys:
         self._table = Table("mail_keys", MetaData(), *columns, schema=None if self._is_sqlite else SCHEMA)
 
     @property
+    def place(self) -> str:
+        """Where the keys are, as people read it: without a password."""
+        return shown_url(self.url)
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files of the keys and of the master key beside them, whether they exist or not; none on PostgreSQL."""
-        return (_file(self.url), self._beside) if self._is_sqlite else ()
+        return (file_of(self.url), self._beside) if self._is_sqlite else ()
 
     def is_there(self) -> bool:
         """Whether keys were ever stored; asks without creating anything."""
         if self._database is not None:
             return True
         if self._is_sqlite:
-            return _file(self.url).is_file()
+            return file_of(self.url).is_file()
         with self._mapped():
             database = create_engine(self.url, hide_parameters=True)
             try:
@@ -139,7 +146,7 @@ class Keys:
             ConfigError: there are no keys at all, or the master key does not open them.
         """
         if not may_create and not self.is_there():
-            raise no_keys(self.url)
+            raise no_keys(self)
         with self._open() as database, database.begin() as connection:
             if may_create:  # nearly always a new mail: its key is stored without looking for one first
                 key = secrets.token_bytes(KEY_BYTES)
@@ -198,40 +205,44 @@ class Keys:
         self._master = new
         return len(rows)
 
-    def copy_from(self, source: Keys) -> int:
-        """Take over every key of another place, destroyed ones too, wrapped by the master key of this place.
+    def plain(self) -> Iterator[dict[str, bytes]]:
+        """Every key in plain, in parts; those that were destroyed are `DESTROYED`."""
+        query = select(self._table).where(self._table.c.mail_id != CHECK)
+        with self._open() as database, database.connect() as connection:
+            for part in connection.execution_options(yield_per=READ_AT_ONCE).execute(query).partitions():
+                yield {mail_id: self._as_used(mail_id, key) for mail_id, key in part}
+
+    def add(self, parts: Iterable[dict[str, bytes]]) -> int:
+        """Store the keys of another place, all or none; those that were destroyed there are destroyed here.
 
         Returns:
-            How many, the destroyed ones included.
+            How many there were; keys that are here already count, too.
         Raises:
-            ConfigError: there are none to take, or some are here already; nothing is changed.
+            ConfigError: a mail has another key here.
         """
-        if not source.is_there():
-            raise no_keys(source.url)
-        mine, theirs, is_of_mail = self._table, source._table, source._table.c.mail_id != CHECK
-        count = 0
-        with (
-            source._open() as there,
-            there.connect() as read,
-            self._open() as here,
-            here.begin() as written,
-        ):
-            if written.execute(select(mine.c.mail_id).where(mine.c.mail_id != CHECK).limit(1)).first() is not None:
-                where = self.url.render_as_string(hide_password=True)
-                raise ConfigError(f"there are keys in {where} already: nothing was copied")
-            rows = read.execution_options(yield_per=COPIED_AT_ONCE).execute(select(theirs).where(is_of_mail))
-            for part in rows.partitions():
-                copied = [
-                    {"mail_id": mail_id, "key": self._wrapped_from(source, mail_id, key)} for mail_id, key in part
-                ]
-                written.execute(mine.insert(), copied)
-                count += len(copied)
-        return count
+        with self._open() as database, database.begin() as connection:
+            return sum(self._add(connection, part) for part in parts)
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether a master key wraps the keys; known once they were used."""
-        return self._master is not None
+        """Whether a master key wraps the keys."""
+        with self._open():
+            return self._master is not None
+
+    def has_any(self) -> bool:
+        """Whether there is a key of a mail; asks without creating anything."""
+        if not self.is_there():
+            return False
+        file = f"file:{quote(str(file_of(self.url)))}?mode=ro"
+        url = URL.create("sqlite", database=file, query={"uri": "true"}) if self._is_sqlite else self.url
+        query = select(self._table.c.mail_id).where(self._table.c.mail_id != CHECK).limit(1)
+        database = create_engine(url, hide_parameters=True)
+        try:
+            with self._mapped(), database.connect() as connection:
+                is_there = inspect(connection).has_table(self._table.name, schema=self._table.schema)
+                return is_there and connection.execute(query).first() is not None
+        finally:
+            database.dispose()
 
     def close(self) -> None:
         """Close the connections; the next use opens them again."""
@@ -245,7 +256,7 @@ class Keys:
     @property
     def _beside(self) -> Path:
         """The master key beside a SQLite database of keys."""
-        return default_master_key_file(_file(self.url))
+        return default_master_key_file(file_of(self.url))
 
     def _insert(self, connection: Connection, mail_id: str, key: bytes) -> bool:
         """Store a key; False: there is one, or there was, which stays."""
@@ -264,11 +275,21 @@ class Keys:
         except InvalidTag:
             raise ConfigError("the master key is another one than that of the stored keys: bring it back") from None
 
-    def _wrapped_from(self, source: Keys, mail_id: str, wrapped: bytes) -> bytes:
-        """A key of another place as it is stored here."""
-        if wrapped == DESTROYED:
-            return DESTROYED
-        return _wrapped(self._master, mail_id, source._unwrapped(mail_id, wrapped))
+    def _as_used(self, mail_id: str, stored: bytes) -> bytes:
+        return DESTROYED if stored == DESTROYED else self._unwrapped(mail_id, stored)
+
+    def _add(self, connection: Connection, keys: dict[str, bytes]) -> int:
+        query = select(self._table).where(self._table.c.mail_id.in_(keys))
+        here = {mail_id: self._as_used(mail_id, key) for mail_id, key in connection.execute(query)}
+        for mail_id, key in here.items():
+            if key != keys[mail_id] and DESTROYED not in (key, keys[mail_id]):
+                why = f"mail {mail_id} has another key in {self.place}: the store there has handled mails already"
+                raise ConfigError(f"{why}; nothing was copied: use an empty database, or another store.keys_url")
+        gone = [mail_id for mail_id, key in here.items() if key != DESTROYED and keys[mail_id] == DESTROYED]
+        connection.execute(self._table.update().where(self._table.c.mail_id.in_(gone)).values(key=DESTROYED))
+        for mail_id in keys.keys() - here.keys():
+            self._insert(connection, mail_id, keys[mail_id] and _wrapped(self._master, mail_id, keys[mail_id]))
+        return len(keys)
 
     @contextmanager
     def _open(self) -> Iterator[Engine]:
@@ -282,11 +303,11 @@ class Keys:
     def _opened(self) -> Engine:
         is_new = not self.is_there()
         if self._is_sqlite and is_new:
-            _create_private(_file(self.url))
+            create_private(file_of(self.url))
         connect = {"timeout": self._timeout_s} if self._is_sqlite else {"connect_timeout": max(1, int(self._timeout_s))}
         database = create_engine(self.url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
         if self._is_sqlite:
-            event.listen(database, "connect", _configure)
+            event.listen(database, "connect", configure)
         else:
             guard_connections(database, self._timeout_s)
         try:
@@ -306,8 +327,8 @@ class Keys:
         value = self._given_master()
         if not value and self._is_sqlite:
             if is_empty and not self._beside.exists():
-                _create_private(self._beside, secrets.token_hex(KEY_BYTES).encode() + b"\n")
-            value = _read(self._beside)
+                create_private(self._beside, secrets.token_hex(KEY_BYTES).encode() + b"\n")
+            value = read_master_key(self._beside)
         self._master = _cipher(SecretStr(value)) if value else None
         check = connection.execute(select(self._table.c.key).where(self._table.c.mail_id == CHECK)).scalar()
         if check is None:
@@ -318,7 +339,7 @@ class Keys:
     def _given_master(self) -> str:
         """The master key that the settings name; "": none."""
         given, file = self._settings.master_key.get_secret_value(), self._settings.master_key_file
-        return _read(file) if file is not None and not given else given
+        return read_master_key(file) if file is not None and not given else given
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:
@@ -331,10 +352,11 @@ class Keys:
             raise ConfigError(f"the keys cannot be read ({what}): check store.keys_url, or bring them back") from error
 
 
-def no_keys(url: URL) -> ConfigError:
+def no_keys(keys: Keys) -> ConfigError:
     """A store has sealed rows, and no keys are there."""
-    where = url.render_as_string(hide_password=True)
-    return ConfigError(f"there are no keys in {where}: put back the keys of this store, or nothing sealed can be read")
+    return ConfigError(
+        f"there are no keys in {keys.place}: put back the keys of this store, or nothing sealed can be read"
+    )
 
 
 # Parts
@@ -356,45 +378,3 @@ def _wrapped(master: AESGCM | None, mail_id: str, key: bytes) -> bytes:
         return key
     nonce = secrets.token_bytes(NONCE_BYTES)
     return nonce + master.encrypt(nonce, key, mail_id.encode())
-
-
-def _with_driver(url: URL) -> URL:
-    """The URL with the driver that the store uses, too."""
-    is_server = url.get_backend_name() in ("postgresql", "postgres")
-    return url.set(drivername="postgresql+psycopg") if is_server else url
-
-
-def _file(url: URL) -> Path:
-    return Path(url.database or "")
-
-
-def _read(path: Path) -> str:
-    """A file with the master key."""
-    try:
-        return path.read_text("ascii").strip()
-    except FileNotFoundError:
-        raise ConfigError(f"the master key {path} is missing: bring it back, or nothing stored can be read") from None
-    except (OSError, UnicodeError) as error:
-        raise ConfigError(f"the master key {path} cannot be read: check the file and its permissions") from error
-
-
-def _create_private(path: Path, content: bytes = b"") -> None:
-    """Create a file that only its owner may read; an existing one stays."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    except OSError as error:
-        why = f"{path} cannot be written ({error.strerror})"
-        raise ConfigError(f"{why}: check the folder of the keys and its permissions") from error
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _configure(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()

@@ -92,12 +92,12 @@ class Sealing:
         is_sealed = found is not None and _is_sealed(found)
         # Every mail is looked at only where keys would be made.
         if not keys.is_there() and (is_sealed or (seals and any(is_sealed for _, is_sealed in self._mails()))):
-            raise no_keys(keys.url)
+            raise no_keys(keys)
         if is_sealed or seals:
             keys.check(may_create=may_create)
         if found is not None and is_sealed and keys.lost([found.id]).missing:
-            where, todo = keys.url.render_as_string(hide_password=True), "`support-agent keys unreadable` deletes it"
-            what = f"the keys in {where} are not those of this store: mail {found.id} has none"
+            todo = "`support-agent keys unreadable` deletes it"
+            what = f"the keys in {keys.place} are not those of this store: mail {found.id} has none"
             raise ConfigError(f"{what}: put back today's keys; if they are lost, {todo}")
 
     def require_any_keys(self) -> None:
@@ -109,7 +109,7 @@ class Sealing:
         keys = self.database.vault.keys
         if any(is_sealed for _, is_sealed in self._mails()):
             if not keys.is_there():
-                raise no_keys(keys.url)
+                raise no_keys(keys)
             keys.check()
 
     def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:

@@ -85,7 +85,7 @@ def test_a_store_moves_to_a_server_with_its_keys(
     refused = program.run("restore", archive, "--exact", folder=workspace, settings=server)
     assert (refused.code, "there are no keys" in refused.err) == (2, True), refused
     copied = program.run("keys", "copy", "support-agent-keys.sqlite3", folder=workspace, settings=server)
-    assert (copied.code, copied.out.startswith("1 keys copied to postgresql")) == (0, True), copied
+    assert (copied.code, copied.out.startswith("keys copied to postgresql")) == (0, True), copied
     assert "no master key wraps them" in copied.err
     nobody = program.run("keys", "copy", "x.sqlite3", "--brand", "none", folder=workspace, settings=server)
     assert (nobody.code, "there is no brand 'none'" in nobody.err) == (2, True)

@@ -52,7 +52,7 @@ def left_out(settings: Settings) -> tuple[str, ...]:
         oauth.refresh_token_file,
         *(file for file in keys.files if file.exists()),
     )
-    schema = f"the schema {SCHEMA} of {keys.url.render_as_string(hide_password=True)}"
+    schema = f"the schema {SCHEMA} of {keys.place}"
     on_server = [schema] if settings.store.encrypt and not keys.files else []
     return (*dict.fromkeys(str(file) for file in files if file is not None), *on_server)
 

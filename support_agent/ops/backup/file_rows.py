@@ -9,13 +9,13 @@ Checked by tests/integration/backup/test_moving.py.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import DateTime, Table
+from sqlalchemy import Column, DateTime, Table
 
 from support_agent.errors import PermanentError
 
@@ -34,20 +34,23 @@ def opened(file: Path) -> Iterator[sqlite3.Connection]:
         raise PermanentError(f"{file} cannot be read ({error}): use another backup", code="backup") from error
 
 
-def columns_of(file: sqlite3.Connection, table: str) -> list[str]:
-    """The names of a table's columns; none if there is no such table."""
-    return [name for (name,) in file.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))]
+def columns_of(file: sqlite3.Connection, table: Table) -> list[str]:
+    """The names of the columns that the file has of a table; none if it has no such table.
+
+    Raises:
+        PermanentError: the table lacks one of them.
+    """
+    names = [name for (name,) in file.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table.name,))]
+    if unknown := [name for name in names if name not in table.columns]:
+        raise PermanentError(f"{table.name} of the backup has unknown columns: {', '.join(unknown)}", code="backup")
+    return names
 
 
-def rows_of(file: sqlite3.Connection, table: Table) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table, each with the values of `columns_of` as the table of PostgreSQL takes them."""
-    selected = ", ".join(_selected(name, table.columns[name].type) for name in columns_of(file, table.name))
-    yield from file.execute(f"SELECT {selected} FROM {_quoted(table.name)}")
+def rows_of(file: sqlite3.Connection, table: Table, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, with values as the table of PostgreSQL takes them."""
+    selected = ", ".join(_selected(table.columns[name]) for name in columns)
+    return file.execute(f'SELECT {selected} FROM "{table.name}"')
 
 
-def _selected(name: str, kind: object) -> str:
-    return f"{_quoted(name)} || '+00'" if isinstance(kind, DateTime) else _quoted(name)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _selected(column: Column[Any]) -> str:
+    return f"\"{column.name}\" || '+00'" if isinstance(column.type, DateTime) else f'"{column.name}"'

@@ -19,20 +19,24 @@ from typing import NamedTuple
 
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.settings import Settings
+from support_agent.config.sources import shown_url
 from support_agent.core.cursor import Cursor
-from support_agent.engine.database import engine_url, is_postgresql, shown
+from support_agent.engine.database import engine_url, is_postgresql
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.audit import Act
+from support_agent.store.database import mapped_errors
 from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import JsonObject
 from support_agent.store.store import Store
 
-_START_FIRST = "start this version once on the SQLite store, and stop it, before you make the backup"
 SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours."""
+
+
+START_FIRST = "start this version once on the SQLite store, and stop it, before you make the backup"
 
 
 class Restored(NamedTuple):
@@ -85,8 +89,7 @@ def restore(
         }
         if (kept := _finish_earlier(targets, now)) is not None:
             return Restored(manifest, True, kept)
-        if not may_replace:
-            _refuse_full(targets, brands)
+        _refuse_full(manifest, targets, brands, is_exact=is_exact, may_replace=may_replace)
         if is_exact:
             _create_records(manifest, brands)
         uncertain = forgotten = unreadable = 0
@@ -116,7 +119,8 @@ def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
     if manifest.engine is not None and is_postgresql(url):
         from support_agent.engine.engine import create_tables
 
-        create_tables(url)
+        with mapped_errors():
+            create_tables(url)
 
 
 def put_in_doubt(store: Store, made_at: datetime, now: datetime, imap: ImapSettings) -> int:
@@ -139,16 +143,16 @@ def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations
     for brand, settings in brands.items():
         copy = manifest.stores[brand]
         if copy.kind == "postgresql" and not is_postgresql(settings.store.url):
-            what = "the backup is one of PostgreSQL, and store.url names a SQLite file"
+            what = "the backup is of a store on PostgreSQL, and store.url names a SQLite file"
             raise ConfigError(f"{what}: name a database of PostgreSQL", code="backup")
         with Store.open(settings.store.url, migrations_dir, keys=key_settings(settings.store)) as store:
             if not store.database.knows(copy.schema_version):
                 raise _newer(manifest, f"schema {copy.schema_version}", f"schemas up to {store.database.head()}")
     if is_exact:
-        _refuse_inexact(manifest, has_server=is_postgresql(brands[""].store.url))
+        _refuse_inexact(manifest, is_on_server=is_postgresql(brands[""].store.url))
 
 
-def _refuse_inexact(manifest: Manifest, *, has_server: bool) -> None:
+def _refuse_inexact(manifest: Manifest, *, is_on_server: bool) -> None:
     """Refuse to go on exactly where a worker was still running, or with records that do not fit the library."""
     from support_agent.engine.engine import KNOWN_SCHEMA  # loads the library, which takes a second
 
@@ -160,9 +164,9 @@ def _refuse_inexact(manifest: Manifest, *, has_server: bool) -> None:
         return
     if int(engine.schema_version) > KNOWN_SCHEMA:
         raise _newer(manifest, f"engine tables {engine.schema_version}", f"those up to {KNOWN_SCHEMA}")
-    if has_server and int(engine.schema_version) < KNOWN_SCHEMA:
+    if is_on_server and int(engine.schema_version) < KNOWN_SCHEMA:
         what = f"the engine's records are of an older version (support-agent {manifest.program})"
-        todo = "restore with that version, then upgrade" if engine.kind == "postgresql" else _START_FIRST
+        todo = "restore with that version, then upgrade" if engine.kind == "postgresql" else START_FIRST
         raise ConfigError(f"{what}: {todo}; or without --exact", code="schema")
 
 
@@ -171,14 +175,29 @@ def _newer(manifest: Manifest, has: str, knows: str) -> ConfigError:
     return ConfigError(f"{what}; nothing was changed: install that version to restore it", code="schema")
 
 
-def _refuse_full(targets: Mapping[str, Target], brands: Mapping[str, Settings]) -> None:
+def _refuse_full(
+    manifest: Manifest,
+    targets: Mapping[str, Target],
+    brands: Mapping[str, Settings],
+    *,
+    is_exact: bool,
+    may_replace: bool,
+) -> None:
+    """Refuse stores that cannot be written to, and those with mails that may not be replaced.
+
+    A store of another kind is not the one that was backed up: if it has mails, something has happened since.
+    """
     for brand, target in targets.items():
-        if not target.is_empty():
-            store = shown(brands[brand].store.url)
-            what = f"the store {store} has mails"
-            raise ConfigError(
-                f"{what}: restore with --replace, which keeps it aside; nothing was changed", code="backup"
-            )
+        target.check()
+        is_other = manifest.stores[brand].kind == "sqlite" and is_postgresql(brands[brand].store.url)
+        if (may_replace and not (is_exact and is_other)) or target.is_empty():
+            continue
+        todo = "without --exact, with --replace" if is_exact and is_other else "with --replace"
+        raise ConfigError(
+            f"the store {shown_url(brands[brand].store.url)} has mails: restore {todo}, which keeps it aside; nothing"
+            " was changed",
+            code="backup",
+        )
 
 
 # All stores or none: that of the first mailbox is pledged and exchanged last, so its pledge says that all are staged.

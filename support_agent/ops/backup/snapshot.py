@@ -12,25 +12,22 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
-from sqlalchemy import URL, Connection, MetaData, NullPool, Table, create_engine, inspect, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError, TransientError
 from support_agent.ops.backup.archive import DatabaseCopy, Part, part_of, write_part
+from support_agent.ops.backup.copying import copy_out, tables_of
 from support_agent.store.connections import normalise_url
 from support_agent.store.database import VERSION_TABLE, mapped_errors
-from support_agent.store.tables import Row
 
 FILE = "database.sqlite3"
-OLDER_TABLES = ("letters", "settlements")
-"""Names of tables before migration 0005."""
 STEPS_TABLE = f"{engine_schema.SCHEMA}.operation_outputs"
 """The engine records each step in this table."""
 
@@ -214,62 +211,3 @@ class ServerSnapshot:
         else:
             found = engine_schema.version_of(self._connection)
         return None if found is None else str(found)
-
-
-def tables_of(connection: Connection, schema: str | None) -> list[Table]:
-    """The tables that a backup has of a schema, those that others refer to first: the engine's, else the store's."""
-
-    def is_copied(name: str, _: object) -> bool:
-        if schema == engine_schema.SCHEMA:
-            return name != engine_schema.VERSION_TABLE
-        return name in Row.metadata.tables or name in OLDER_TABLES
-
-    metadata = MetaData(schema=schema)
-    metadata.reflect(connection, only=is_copied)
-    return metadata.sorted_tables
-
-
-def copy_out(connection: Connection, table: str, columns: list[str], schema: str | None) -> Iterator[bytes]:
-    """The rows of a table, in the form of COPY, in pieces of bounded size."""
-    with _copying(connection, f"{_target(connection, table, columns, schema)} TO STDOUT") as rows:
-        for piece in rows:
-            yield bytes(piece)
-
-
-def copy_in(connection: Connection, part: Part, pieces: Iterator[bytes], schema: str | None) -> None:
-    """Put the rows of a part into its table, which has at least its columns."""
-    target = _target(connection, part.table, part.columns, schema)
-    with _copying(connection, f"{target} FROM STDIN") as rows:
-        for piece in pieces:
-            rows.write(piece)
-
-
-def copy_rows(
-    connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], schema: str | None
-) -> None:
-    """Put rows into a table, which has at least these columns."""
-    with _copying(connection, f"{_target(connection, table, columns, schema)} FROM STDIN") as copied:
-        for row in rows:
-            copied.write_row(row)
-
-
-@contextmanager
-def _copying(connection: Connection, statement: str) -> Iterator[Any]:
-    """COPY, which the driver alone knows, in the connection's transaction; its errors are those of SQLAlchemy."""
-    driver = connection.dialect.loaded_dbapi.Error
-    try:
-        with cast(Any, connection.connection).cursor() as cursor, cursor.copy(statement) as rows:
-            yield rows
-    except driver as error:
-        raise cast(DBAPIError, DBAPIError.instance(None, None, error, driver, hide_parameters=True)) from error
-
-
-def _target(connection: Connection, table: str, columns: Sequence[str], schema: str | None) -> str:
-    names = ", ".join(quoted(connection, column) for column in columns)
-    return f"COPY {quoted(connection, table, schema)} ({names})"
-
-
-def quoted(connection: Connection, name: str, schema: str | None = None) -> str:
-    """A name as SQL has it, within its schema."""
-    quote: Callable[[str], str] = connection.dialect.identifier_preparer.quote_identifier
-    return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"

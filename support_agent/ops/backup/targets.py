@@ -25,12 +25,11 @@ from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
 from support_agent.ops.backup import file_rows
 from support_agent.ops.backup.archive import DatabaseCopy, free_name, read_chunks, stamp, sync, write_part
-from support_agent.ops.backup.snapshot import OLDER_TABLES, copy_in, copy_rows, quoted, tables_of
+from support_agent.ops.backup.copying import copy_in, copy_rows, is_of_store, quoted, tables_of
 from support_agent.store.connections import RESTORING, normalise_url, restoring_folder
 from support_agent.store.database import VERSION_TABLE, mapped_errors
 from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store
-from support_agent.store.tables import Row
 
 BUSY_S = 1.0
 """Longest wait for other processes to close the database before."""
@@ -47,6 +46,13 @@ class Target(Protocol):
 
     def is_empty(self) -> bool:
         """Whether no mail would be replaced."""
+
+    def check(self) -> None:
+        """Refuse a database in which a store could not be put, before anything is changed.
+
+        Raises:
+            ConfigError: it says what to do.
+        """
 
     def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
         """Copy the backup beside the store before; `engine` None: no records of the engine."""
@@ -107,6 +113,9 @@ class FileTarget:
                 return connection.execute("SELECT 1 FROM mails LIMIT 1").fetchone() is None
         except sqlite3.Error:
             return False  # what cannot be read is replaced only if a person says so
+
+    def check(self) -> None:
+        pass
 
     def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
         self.discard()
@@ -213,24 +222,52 @@ class ServerTarget:
                 return True
             return connection.execute(text("SELECT 1 FROM mails LIMIT 1")).first() is None
 
+    def check(self) -> None:
+        with self._connected() as connection:
+            asked = text("SELECT current_schema(), current_setting('server_encoding')")
+            schema, encoding = connection.execute(asked).one()
+            if encoding != "UTF8":
+                raise ConfigError(f"the database has the encoding {encoding}: create one with UTF8", code="database")
+            if schema is None:
+                raise ConfigError("the search_path of the database names no schema that is there", code="database")
+            in_schema, in_database = (
+                "has_schema_privilege(:it, 'CREATE')",
+                "has_database_privilege(current_database(), 'CREATE')",
+            )
+            may = connection.execute(text(f"SELECT {in_schema}, {in_database}"), {"it": schema}).one()
+            if not all(may):
+                who = f"the user of store.url may not create tables in the schema {schema}, or may not create schemas"
+                raise ConfigError(f"{who}: make it the owner of the database and the schema", code="database")
+            here = {name for name in inspect(connection).get_table_names(schema) if _is_ours(name)}
+            if here and "mails" not in here:
+                what = f"the schema {schema} has tables of another program: {', '.join(sorted(here))}"
+                raise ConfigError(f"{what}; name an empty database", code="database")
+
     def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
         self.discard()
         with self._connected() as connection:
             connection.execute(text(f"CREATE SCHEMA {self._unfinished}"))
+        if store.schema_version is None:  # a store that nobody has used
+            return
         with self.staged(KeySettings()) as staged:
-            staged.database.upgrade(str(store.schema_version))
+            staged.database.upgrade(store.schema_version)
         with self._connected() as connection:
-            self._copy(connection, archive, store, self._unfinished)
+            self._copy(connection, archive, store, tables_from=self._unfinished)
             if engine is not None and self._has_engine:
                 for table in tables_of(connection, engine_schema.SCHEMA):
                     here = quoted(connection, f"{ENGINE_PREFIX}{table.name}", self._unfinished)
                     there = quoted(connection, table.name, engine_schema.SCHEMA)
                     connection.execute(text(f"CREATE TABLE {here} (LIKE {there})"))
-                self._copy(connection, archive, engine, engine_schema.SCHEMA, ENGINE_PREFIX)
+                self._copy(connection, archive, engine, tables_from=engine_schema.SCHEMA, prefix=ENGINE_PREFIX)
 
-    def _copy(self, connection: Connection, archive: Path, copy: DatabaseCopy, like: str, prefix: str = "") -> None:
-        """Put the rows of a copy into the staged tables, whose names begin with `prefix`; `like` has the same tables.
+    def _copy(
+        self, connection: Connection, archive: Path, copy: DatabaseCopy, *, tables_from: str, prefix: str = ""
+    ) -> None:
+        """Put the rows of a copy into the staged tables.
 
+        Args:
+            tables_from: The schema that says which tables there are, and of which columns.
+            prefix: Begins the names of the staged tables.
         Raises:
             PermanentError: the copy cannot be read.
         """
@@ -240,9 +277,9 @@ class ServerTarget:
                 copy_in(connection, staged_part, read_chunks(archive / part.path), self._unfinished)
             return
         with file_rows.opened(archive / copy.parts[0].path) as file:
-            for table in tables_of(connection, like):
-                if columns := file_rows.columns_of(file, table.name):
-                    rows = file_rows.rows_of(file, table)
+            for table in tables_of(connection, tables_from):
+                if columns := file_rows.columns_of(file, table):
+                    rows = file_rows.rows_of(file, table, columns)
                     copy_rows(connection, f"{prefix}{table.name}", columns, rows, self._unfinished)
 
     def staged(self, keys: KeySettings) -> Store:
@@ -277,25 +314,30 @@ class ServerTarget:
                     connection.execute(text(f"ALTER TABLE {there} SET SCHEMA {quoted(connection, here)}"))
             connection.execute(text(f"DROP SCHEMA {RESTORING} CASCADE"))
             if not before and not has_records:
-                connection.execute(text(f"DROP SCHEMA {kept}"))
+                connection.execute(text(f"DROP SCHEMA {kept} CASCADE"))
         return kept if before or has_records else ""
 
     def _exchange_records(self, connection: Connection, kept: str, staged: list[str]) -> bool:
-        """Keep the engine's records before aside, and put the staged ones, or none, in their place."""
+        """Keep the engine's records before aside, and put the staged ones, or none, in their place.
+
+        Returns:
+            Whether there were any before.
+        """
         if engine_schema.version_of(connection) is None:
             return False
-        tables = tables_of(connection, engine_schema.SCHEMA)
+        tables, had_any = tables_of(connection, engine_schema.SCHEMA), False
         for table in tables:
             aside = f"{kept}.{quoted(connection, f'{ENGINE_PREFIX}{table.name}')}"
             there = quoted(connection, table.name, engine_schema.SCHEMA)
             connection.execute(text(f"CREATE TABLE {aside} AS TABLE {there}"))
+            had_any = had_any or connection.execute(text(f"SELECT 1 FROM {aside} LIMIT 1")).first() is not None
         names = ", ".join(quoted(connection, table.name, engine_schema.SCHEMA) for table in tables)
         connection.execute(text(f"TRUNCATE {names}"))
         for table in tables:
             if (name := f"{ENGINE_PREFIX}{table.name}") in staged:
                 there = quoted(connection, table.name, engine_schema.SCHEMA)
                 connection.execute(text(f"INSERT INTO {there} SELECT * FROM {quoted(connection, name, RESTORING)}"))
-        return True
+        return had_any
 
     def discard(self) -> None:
         with self._connected() as connection:
@@ -314,6 +356,7 @@ class ServerTarget:
         engine = create_engine(self._url, poolclass=NullPool, connect_args=options, hide_parameters=True)
         with mapped_errors(), engine.begin() as connection:
             connection.execute(text(f"SET LOCAL lock_timeout = {math.ceil(self._timeout_s * 1000)}"))
+            connection.execute(text("SET LOCAL standard_conforming_strings = on"))  # else COPY gets bytes escaped twice
             yield connection
 
 
@@ -322,4 +365,4 @@ ENGINE_PREFIX = "engine_"
 
 
 def _is_ours(name: str) -> bool:
-    return name == VERSION_TABLE or name in Row.metadata.tables or name in OLDER_TABLES
+    return name == VERSION_TABLE or is_of_store(name)

@@ -6,10 +6,12 @@ That work goes on there exactly where it was is in test_every_step.py.
 from __future__ import annotations
 
 import gzip
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import NullPool, create_engine, make_url, select, text
 
 from support_agent.config.settings import Settings, StoreSettings
@@ -17,14 +19,15 @@ from support_agent.engine.database import engine_url
 from support_agent.engine.engine import create_tables
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import read
+from support_agent.ops.backup.key_copy import copy_keys
 from support_agent.store.audit import Act
 from support_agent.store.connections import normalise_url
-from support_agent.store.keys import Keys, KeySettings, key_settings
+from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.acceptance.test_older_version import KEPT
-from tests.backups import back_up, put_back
+from tests.backups import HOLDER, back_up, put_back
 from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
 from tests.integration.backup.test_refusals import opened, rewritten
 
@@ -42,9 +45,21 @@ def old(tmp_path: Path) -> Settings:
 @pytest.fixture
 def new(postgres_url: str) -> Settings:
     """An empty database on a server, whose clock is that of another zone."""
-    with create_engine(normalise_url(postgres_url), poolclass=NullPool).begin() as server:
-        server.execute(text(f"ALTER DATABASE {make_url(postgres_url).database} SET timezone = 'Asia/Tokyo'"))
+    run(postgres_url, "ALTER DATABASE {name} SET timezone = 'Asia/Tokyo'")
     return Settings(store=StoreSettings(url=postgres_url))
+
+
+def run(url: str, statement: str) -> None:
+    """Run a statement; `{name}` is the name of the database."""
+    with create_engine(normalise_url(url), poolclass=NullPool).begin() as server:
+        server.execute(text(statement.format(name=make_url(url).database)))
+
+
+def tables(url: str) -> set[tuple[str, str]]:
+    """Every table that is there, with its schema."""
+    with create_engine(normalise_url(url), poolclass=NullPool).connect() as server:
+        found = server.execute(text("SELECT schemaname, tablename FROM pg_tables"))
+        return {(schema, name) for schema, name in found}
 
 
 def rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
@@ -109,13 +124,9 @@ def test_the_keys_move_too_and_what_was_forgotten_stays_forgotten(
         store.database.vault.destroy([mail_id_of(raw(2))])
     with pytest.raises(ConfigError, match="put back the keys of this store"):
         put_back(archive, new, is_exact=True)
-    here = Keys(normalise_url(new.store.url), key_settings(new.store), 5.0)
-    there = Keys(normalise_url(old.store.url), KeySettings(), 5.0)
-    assert here.copy_from(there) == 2
-    assert here.is_wrapped is is_wrapped
-    with pytest.raises(ConfigError, match="already: nothing was copied"):
-        here.copy_from(there)
-    here.close()
+    for _ in range(2):
+        copied = copy_keys(str(tmp_path / "store-keys.sqlite3"), None, new.store, HOLDER)
+        assert (copied.keys, copied.is_wrapped) == (2, is_wrapped)
     done = put_back(archive, new, is_exact=True)
     assert (done.forgotten, done.unreadable) == (1, 0)
     with opened(new) as store:
@@ -123,14 +134,100 @@ def test_the_keys_move_too_and_what_was_forgotten_stays_forgotten(
         assert [mail.id for mail in store.mails.find()] == [mail_id_of(raw(1))]
 
 
-def test_keys_that_are_not_there_are_not_copied(new: Settings, tmp_path: Path) -> None:
-    """Rule: a wrong name of the file is an error, and creates neither file nor table."""
-    here = Keys(normalise_url(new.store.url), key_settings(new.store), 5.0)
-    wrong = Keys(normalise_url(f"sqlite:///{tmp_path}/store.sqlite3"), KeySettings(), 5.0)
-    with pytest.raises(ConfigError, match="there are no keys in"):
-        here.copy_from(wrong)
-    assert list(tmp_path.iterdir()) == []
-    assert not here.is_there()
+@pytest.mark.parametrize("wrong", ["missing", "empty", "store", "text"])
+def test_a_file_without_keys_is_none_to_copy_from(new: Settings, empty_store: Path, tmp_path: Path, wrong: str) -> None:
+    """Rule: it stays as it is, no file is made beside it, and no keys are begun on the server."""
+    content = {"empty": b"", "store": empty_store.read_bytes(), "text": b"x" * 5000}.get(wrong)
+    file = tmp_path / "wrong%20?.sqlite3"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"there are no keys in|keys cannot be read"):
+        copy_keys(str(file), None, new.store, HOLDER)
+    assert content is None or file.read_bytes() == content
+    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} <= {file.name}
+    with closing(Keys(normalise_url(new.store.url), key_settings(new.store), 5.0)) as here:
+        assert not here.is_there()
+
+
+def test_keys_of_other_mails_stay_and_another_key_of_a_mail_is_refused(
+    new: Settings, empty_store: Path, tmp_path: Path
+) -> None:
+    """Rule: after the keys of another desk the right ones can be copied; after the server has handled the same mail
+    none are, as one of its two keys would be lost."""
+    for name in ("one", "two", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "store.sqlite3").write_bytes(empty_store.read_bytes())
+        with opened(Settings(store=StoreSettings(url=f"sqlite:///{tmp_path}/{name}/store.sqlite3"))) as store:
+            record(store, 2 if name == "other" else 1)
+    keys = {name: str(tmp_path / name / "store-keys.sqlite3") for name in ("one", "two", "other")}
+    assert copy_keys(keys["other"], None, new.store, HOLDER).keys == 1
+    assert copy_keys(keys["one"], None, new.store, HOLDER).keys == 1
+    with pytest.raises(ConfigError, match=r"has another key .* nothing was copied"):
+        copy_keys(keys["two"], None, new.store, HOLDER)
+    assert copy_keys(keys["one"], None, new.store, HOLDER).keys == 1
+
+
+def test_a_master_key_of_the_settings_opens_the_old_keys(new: Settings, empty_store: Path, tmp_path: Path) -> None:
+    """Rule: keys that the environment's master key wraps have none beside their file."""
+    path = tmp_path / "store.sqlite3"
+    path.write_bytes(empty_store.read_bytes())
+    master = {"master_key": SecretStr("ef" * 32)}
+    with opened(Settings(store=StoreSettings.model_validate({"url": f"sqlite:///{path}", **master}))) as store:
+        record(store, 1)
+    to = new.store.model_copy(update=master)
+    assert copy_keys(str(tmp_path / "store-keys.sqlite3"), None, to, HOLDER).is_wrapped
+    with pytest.raises(ConfigError, match="master key"):
+        copy_keys(str(tmp_path / "store-keys.sqlite3"), None, new.store, HOLDER)
+
+
+def test_a_server_that_has_handled_mails_is_not_taken_for_an_exact_copy(
+    old: Settings, new: Settings, tmp_path: Path
+) -> None:
+    """Rule: something has happened there since the backup, so it is left to people what becomes of it."""
+    with Store.open(new.store.url, MIGRATIONS) as store:
+        store.upgrade()
+        record(store, 1)
+    archive = back_up(old, tmp_path / "backups")
+    with pytest.raises(ConfigError, match="without --exact, with --replace"):
+        put_back(archive, new, is_exact=True, may_replace=True)
+    assert put_back(archive, new, may_replace=True).kept
+
+
+OTHER_PROGRAM = "CREATE TABLE cases (id text); INSERT INTO cases VALUES ('theirs')"
+UNFIT = {
+    "search path": ("ALTER DATABASE {name} SET search_path = nowhere", "search_path"),
+    "rights": ("ALTER DATABASE {name} SET role = pg_monitor", "may not create tables"),
+    "other program": (OTHER_PROGRAM, "tables of another program: cases"),
+}
+
+
+@pytest.mark.parametrize("why", UNFIT)
+def test_a_database_that_cannot_take_a_store_is_refused_before_anything_is_changed(
+    old: Settings, new: Settings, tmp_path: Path, why: str
+) -> None:
+    """Failure: it is found out when the staged store takes its place, and nobody can open it any more."""
+    statement, said = UNFIT[why]
+    run(new.store.url, statement)
+    before = tables(new.store.url)
+    with pytest.raises(ConfigError, match=said):
+        put_back(back_up(old, tmp_path / "backups"), new, may_replace=True)
+    assert tables(new.store.url) == before
+
+
+def test_bytes_arrive_as_they_were_where_the_server_escapes_strings(
+    old: Settings, new: Settings, tmp_path: Path
+) -> None:
+    """Failure: the driver doubles the backslashes, and every mail becomes the text of its own digits."""
+    run(new.store.url, "ALTER DATABASE {name} SET standard_conforming_strings = off")
+    put_back(back_up(old, tmp_path / "backups"), new, is_exact=True)
+    with opened(old) as before, opened(new) as after:
+        before.upgrade()
+        assert rows(after)["mails"] == rows(before)["mails"]
+
+
+def test_a_move_into_an_empty_database_keeps_nothing_aside(old: Settings, new: Settings, tmp_path: Path) -> None:
+    create_tables(engine_url(old.store.url))
+    assert put_back(back_up(old, tmp_path / "backups"), new, is_exact=True).kept == ()
 
 
 def test_records_of_an_older_engine_are_not_moved_exactly(old: Settings, new: Settings, tmp_path: Path) -> None:

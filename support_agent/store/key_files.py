@@ -1,0 +1,58 @@
+"""The files of the keys and of the master key, which only their owner may read.
+
+Checked by tests/unit/store/test_vault.py.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL
+
+from support_agent.errors import ConfigError
+
+
+def with_driver(url: URL) -> URL:
+    """The URL with the driver that the store uses, too."""
+    is_server = url.get_backend_name() in ("postgresql", "postgres")
+    return url.set(drivername="postgresql+psycopg") if is_server else url
+
+
+def file_of(url: URL) -> Path:
+    """The SQLite file of a URL."""
+    return Path(url.database or "")
+
+
+def read_master_key(path: Path) -> str:
+    """A file with the master key."""
+    try:
+        return path.read_text("ascii").strip()
+    except FileNotFoundError:
+        raise ConfigError(f"the master key {path} is missing: bring it back, or nothing stored can be read") from None
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"the master key {path} cannot be read: check the file and its permissions") from error
+
+
+def create_private(path: Path, content: bytes = b"") -> None:
+    """Create a file that only its owner may read; an existing one stays."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    except OSError as error:
+        why = f"{path} cannot be written ({error.strerror})"
+        raise ConfigError(f"{why}: check the folder of the keys and its permissions") from error
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def configure(connection: Any, _: object) -> None:
+    """Set up a new connection to a SQLite file of keys."""
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
