@@ -16,6 +16,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CaseId,
     CaseState,
@@ -27,7 +28,7 @@ from support_agent.store.records import (
     OutgoingKind,
 )
 from support_agent.store.store import Store
-from support_agent.store.waiting import APPROVERS, LOST, History, PastAnswer, PastPacket, WaitingCase
+from support_agent.store.waiting import APPROVERS, History, PastAnswer, PastPacket, WaitingCase
 
 
 class PersonAnswer(NamedTuple):

@@ -26,10 +26,10 @@ from support_agent.store.records import (
     CaseRecord,
     CaseState,
     CaseSummary,
-    DeskCases,
     MailId,
     MailRecord,
     MailTimeline,
+    Record,
     Timeline,
 )
 from support_agent.store.rows import affected, columns, insert_if_new
@@ -69,6 +69,14 @@ _MAILS_OF_CASES = (
     .where(col(MailRow.case_id).in_(bindparam("cases", expanding=True)))
     .group_by(col(MailRow.case_id))
 )
+
+
+class DeskCases(Record):
+    """How many cases people have at a desk by one rule."""
+
+    desk: str
+    why: str
+    cases: int
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,12 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
-from support_agent.store import audit, outbox
+from support_agent.store import audited_mails
 from support_agent.store.audit import Act
 from support_agent.store.database import Database
+from support_agent.store.outbox import LOST
 from support_agent.store.records import (
+    CUSTOMER_KINDS,
     CaseId,
     DeliverySource,
     DeliveryUpdate,
@@ -58,8 +60,8 @@ class OutboxEntry(Record):
 _ENTRIES: Select[Any] = select(*(getattr(OutboxRow, name) for name in OutboxEntry.model_fields))
 _IN_ORDER = (col(OutboxRow.created_at), col(OutboxRow.id))
 _LOST = _ENTRIES.where(
-    col(OutboxRow.status).in_(outbox.LOST),
-    col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
+    col(OutboxRow.status).in_(LOST),
+    col(OutboxRow.kind).in_(CUSTOMER_KINDS),
     col(OutboxRow.notified_at).is_(None),
 ).order_by(*_IN_ORDER)
 _LOST_OF = _LOST.where(col(OutboxRow.mail_id) == bindparam("mail"))
@@ -118,9 +120,8 @@ class Deliveries:
             insert_if_new(connection, DeliveryUpdateRow, dict(found))
             is_certain_now = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
             _move(connection, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
-            if not OutgoingKind(row.kind).is_for_desk:
-                what = {**outbox.what_left(connection, outbox_id), "before": before.value, "after": after.value}
-                audit.append(connection, Act.MAIL_DECIDED, by.value, at, what)
+            change = {"before": before.value, "after": after.value}
+            audited_mails.append(connection, Act.MAIL_DECIDED, by.value, outbox_id, at, **change)
             return True
 
     def doubt_waiting(self, detail: str, at: datetime) -> int:
@@ -130,7 +131,7 @@ class Deliveries:
         """
         waiting = select(OutboxRow.id, OutboxRow.status).where(
             col(OutboxRow.status).in_((OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.SENDING)),
-            col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
+            col(OutboxRow.kind).in_(CUSTOMER_KINDS),
         )
         with self.database.write() as connection:
             found = connection.execute(waiting).all()

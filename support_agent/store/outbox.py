@@ -11,20 +11,17 @@ tests/integration/store/test_concurrency.py.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-import sqlalchemy
-from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, tuple_, update
 from sqlmodel import col, select
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.store import audit, mails
+from support_agent.store import audited_mails, mails
 from support_agent.store.audit import Act
 from support_agent.store.database import Database
 from support_agent.store.records import (
@@ -40,7 +37,7 @@ from support_agent.store.records import (
     Recovered,
     RenderedMailRecord,
 )
-from support_agent.store.rows import affected, insert_if_new, is_its_rendered_mail
+from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import AlarmRow, OutboxRow, RenderedMailRow
 from support_agent.store.vault import about
 from support_agent.store.watch_records import AlarmRecord
@@ -58,18 +55,6 @@ _CLAIMS = (
     select(OutboxRow.id, OutboxRow.kind, OutboxRow.attempts, func.coalesce(col(OutboxRow.claimed_by), "").label("by"))
     .where(col(OutboxRow.status) == OutboxStatus.SENDING)
     .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
-)
-_KIND = select(OutboxRow.kind).where(col(OutboxRow.id) == bindparam("of"))
-_LEFT = (
-    sqlalchemy.select(
-        col(OutboxRow.raw),
-        col(RenderedMailRow.payload),
-        col(OutboxRow.mail_id),
-        col(OutboxRow.case_id),
-        col(OutboxRow.kind),
-    )
-    .outerjoin(RenderedMailRow, is_its_rendered_mail())
-    .where(_IS_IT)
 )
 _CLAIM = (
     update(OutboxRow)
@@ -250,13 +235,13 @@ class Outbox:
         """
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.SENT, by, last_detail=detail, sent_at=sent_at)
-            _note(connection, Act.MAIL_SENT, outbox_id, sent_at)
+            audited_mails.append(connection, Act.MAIL_SENT, "the worker", outbox_id, sent_at)
 
     def mark_uncertain(self, outbox_id: OutboxId, detail: str, at: datetime, *, by: str) -> None:
         """Record that the connection was lost after the final dot; the mail is not tried again automatically."""
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.UNCERTAIN, by, last_detail=detail)
-            _note(connection, Act.MAIL_UNCERTAIN, outbox_id, at)
+            audited_mails.append(connection, Act.MAIL_UNCERTAIN, "the worker", outbox_id, at)
 
     def mark_failed(self, outbox_id: OutboxId, detail: str, *, by: str) -> None:
         """Record that the server refused the mail for good, or that its tries are used up."""
@@ -343,19 +328,6 @@ def _records(
     return tuple(OutboxRecord.model_validate(row) for row in connection.execute(query, values))
 
 
-def what_left(connection: Connection, outbox_id: OutboxId) -> dict[str, JsonValue]:
-    """What the audit log says of a mail: ids, the digest of its bytes, and the documents in it; nothing of a person."""
-    raw, payload, *ids = connection.execute(_LEFT, {"of": outbox_id}).one()
-    documents: list[JsonValue] = [
-        {name: item.get(name) for name in ("number", "language", "version")}
-        for answer in (payload or {}).get("answers", ())
-        for item in answer["items"]
-        if item.get("kind") == "document"
-    ]
-    said: dict[str, JsonValue] = dict(zip(("mail_id", "case_id", "kind"), ids, strict=True))
-    return {"outbox_id": outbox_id, **said, "sha256": hashlib.sha256(raw).hexdigest(), "documents": documents}
-
-
 def rendered_mails_of(connection: Connection, mail_id: MailId) -> tuple[RenderedMailRecord, ...]:
     """Return the rendered mails that were composed for an inbound mail, the oldest first."""
     query = (
@@ -396,12 +368,6 @@ def _queue_as_made(connection: Connection, mail: OutgoingMail) -> OutboxRecord:
     if queued.raw != mail.raw:
         raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
     return queued
-
-
-def _note(connection: Connection, act: Act, outbox_id: OutboxId, at: datetime) -> None:
-    """Write into the audit log that a mail to a customer left."""
-    if not OutgoingKind(connection.scalars(_KIND, {"of": outbox_id}).one()).is_for_desk:
-        audit.append(connection, act, "the worker", at, what_left(connection, outbox_id))
 
 
 def _row(connection: Connection, outbox_id: OutboxId) -> OutboxRecord | None:

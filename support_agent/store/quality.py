@@ -20,6 +20,7 @@ from sqlmodel import col, select
 from support_agent.store.columns import UtcDateTime
 from support_agent.store.database import Database
 from support_agent.store.desk_records import ItemKey, LabelOutcome
+from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CaseId,
     Instant,
@@ -32,7 +33,6 @@ from support_agent.store.records import (
     ToolCallStatus,
 )
 from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, ToolCallRow
-from support_agent.store.waiting import LOST
 
 Place = tuple[Instant, MailId]
 """Where a part of a list ends: the instant of its last mail, and the mail."""

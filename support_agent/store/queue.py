@@ -21,6 +21,7 @@ from support_agent.core.levels import Level
 from support_agent.store import mails
 from support_agent.store.columns import second_of
 from support_agent.store.database import Database
+from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CaseId,
     CaseState,
@@ -35,7 +36,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
-from support_agent.store.waiting import APPROVERS, LOST, is_notice
+from support_agent.store.waiting import APPROVERS, is_notice
 from support_agent.store.watch_records import Waiting
 
 NOBODY = ""

@@ -121,6 +121,10 @@ class OutgoingKind(StrEnum):
         return self.value if number == 1 else f"{self.value}-{number}"
 
 
+CUSTOMER_KINDS = tuple(kind for kind in OutgoingKind if not kind.is_for_desk)
+"""The kinds of mails that go to customers."""
+
+
 class ToolCallStatus(StrEnum):
     DONE = "done"
     REJECTED = "rejected"
@@ -213,14 +217,6 @@ class CaseSummary(Record):
     case: CaseRecord
     mails: int
     last_received_at: Instant
-
-
-class DeskCases(Record):
-    """How many cases people have at a desk by one rule."""
-
-    desk: str
-    why: str
-    cases: int
 
 
 class ToolCallRecord(Record):
@@ -381,21 +377,6 @@ class Timeline(Record):
 
     case: CaseRecord
     mails: tuple[MailTimeline, ...]
-
-
-class Counts(Record):
-    """How many rows have each status; every status is a key."""
-
-    mails: dict[MailStatus, int]
-    cases: dict[CaseState, int]
-    outbox: dict[OutboxStatus, int]
-
-
-class Deleted(Record):
-    """How many rows a retention run deleted."""
-
-    cases: int
-    mails: int
 
 
 def outbox_id_of(mail_id: MailId, kind: OutgoingKind, number: int = 1) -> OutboxId:

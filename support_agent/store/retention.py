@@ -18,7 +18,7 @@ from support_agent.config.settings import StoreSettings
 from support_agent.core.parts import batches
 from support_agent.store import audit
 from support_agent.store.database import Database
-from support_agent.store.records import Deleted, MailStatus, OutboxStatus
+from support_agent.store.records import MailStatus, OutboxStatus, Record
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import (
     CaseChangeRow,
@@ -38,6 +38,13 @@ from support_agent.store.vault import Vault
 
 UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
 """Statuses of mails that may still leave, or of which nobody knows whether they did."""
+
+
+class Deleted(Record):
+    """How many rows were deleted."""
+
+    cases: int
+    mails: int
 
 
 @dataclass(frozen=True)

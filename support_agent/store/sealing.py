@@ -23,8 +23,8 @@ from support_agent.store.audit import Act
 from support_agent.store.columns import SealedBytes, SealedJson, SealedText
 from support_agent.store.database import Database
 from support_agent.store.keys import no_keys
-from support_agent.store.records import Deleted, MailId
-from support_agent.store.retention import delete_whole
+from support_agent.store.records import MailId
+from support_agent.store.retention import Deleted, delete_whole
 from support_agent.store.rows import affected
 from support_agent.store.tables import (
     HAS_BYTES,

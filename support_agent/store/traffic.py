@@ -25,7 +25,6 @@ from support_agent.store.database import Database
 from support_agent.store.records import (
     CaseId,
     CaseState,
-    Counts,
     Instant,
     JsonObject,
     MailId,
@@ -43,6 +42,14 @@ UNSENT = tuple(status for status in OutboxStatus if status.is_unsent)
 NOT_GONE = (OutboxStatus.FAILED, *UNSENT)
 """An answer with one of these statuses did not reach its customer, and may be given again."""
 Status = TypeVar("Status", bound=StrEnum)
+
+
+class Counts(Record):
+    """How many rows have each status; every status is a key."""
+
+    mails: dict[MailStatus, int]
+    cases: dict[CaseState, int]
+    outbox: dict[OutboxStatus, int]
 
 
 class EarlierAnswer(Record):

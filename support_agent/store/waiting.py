@@ -34,8 +34,6 @@ from support_agent.store.records import (
 from support_agent.store.rows import equal, is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
 
-LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
-"""The customer may not have such an answer, so it answers nothing."""
 APPROVERS = (DeliverySource.STAFF, DeliverySource.OPERATOR)
 
 

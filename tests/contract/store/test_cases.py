@@ -6,7 +6,8 @@ import pytest
 
 from support_agent.core.parts import MOST_PARAMETERS
 from support_agent.errors import PermanentError
-from support_agent.store.records import CaseId, CaseState, DeskCases, MailStatus, OutgoingKind
+from support_agent.store.cases import DeskCases
+from support_agent.store.records import CaseId, CaseState, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import (
     ANNA,

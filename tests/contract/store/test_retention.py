@@ -7,7 +7,8 @@ from sqlalchemy import text
 
 from support_agent.config.settings import StoreSettings
 from support_agent.core.parts import MOST_PARAMETERS
-from support_agent.store.records import CaseId, CaseState, Deleted, MailStatus, OutboxStatus, OutgoingKind
+from support_agent.store.records import CaseId, CaseState, MailStatus, OutboxStatus, OutgoingKind
+from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, NOON, case, cursor, fill, outgoing, put, raw, record
 

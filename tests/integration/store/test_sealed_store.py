@@ -28,13 +28,13 @@ from support_agent.outbound.sent_folder import SentFolder
 from support_agent.store.keys import KeySettings, Lost
 from support_agent.store.records import (
     CaseId,
-    Deleted,
     MailId,
     MailStatus,
     OutgoingKind,
     RecordedMail,
     mail_id_of,
 )
+from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write

@@ -1,0 +1,51 @@
+"""Audit entries about mails to customers: which bytes left or were decided about, and which documents are in them.
+
+Invariant: an entry has ids, a digest and versions, and nothing of a person; mails to the desk have none. Checked by
+tests/contract/store/test_audit.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+import sqlalchemy
+from pydantic import JsonValue
+from sqlalchemy import Connection, bindparam
+from sqlmodel import col
+
+from support_agent.store import audit
+from support_agent.store.audit import Act
+from support_agent.store.records import CUSTOMER_KINDS, OutboxId
+from support_agent.store.rows import is_its_rendered_mail
+from support_agent.store.tables import OutboxRow, RenderedMailRow
+
+_TO_CUSTOMER = (
+    sqlalchemy.select(
+        col(OutboxRow.raw),
+        col(RenderedMailRow.payload),
+        col(OutboxRow.mail_id),
+        col(OutboxRow.case_id),
+        col(OutboxRow.kind),
+    )
+    .outerjoin(RenderedMailRow, is_its_rendered_mail())
+    .where(col(OutboxRow.id) == bindparam("of"), col(OutboxRow.kind).in_(CUSTOMER_KINDS))
+)
+
+
+def append(connection: Connection, act: Act, who: str, outbox_id: OutboxId, at: datetime, **more: JsonValue) -> None:
+    """Add an entry about a mail, if it goes to a customer; as `audit.append`, call it last."""
+    row = connection.execute(_TO_CUSTOMER, {"of": outbox_id}).first()
+    if row is None:
+        return
+    raw, payload, *ids = row
+    documents: list[JsonValue] = [
+        {name: item.get(name) for name in ("number", "language", "version")}
+        for answer in (payload or {}).get("answers", ())
+        for item in answer["items"]
+        if item.get("kind") == "document"
+    ]
+    said: dict[str, JsonValue] = dict(zip(("mail_id", "case_id", "kind"), ids, strict=True))
+    digest = hashlib.sha256(raw).hexdigest()
+    what = {"outbox_id": outbox_id, **said, "sha256": digest, "documents": documents, **more}
+    audit.append(connection, act, who, at, what)
