@@ -14,7 +14,6 @@ from support_agent.core.frozen import Frozen
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 INTERVAL = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|24:00)")
-MIDNIGHT = time()
 
 
 class Interval(NamedTuple):

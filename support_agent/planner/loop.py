@@ -19,7 +19,7 @@ from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.models.language_model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
-from support_agent.planner.combiner import Calibration, Combiner, committed
+from support_agent.planner.combiner import Calibration, Combiner
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, ComposedRun
 from support_agent.planner.forms import LISTED, NO_FORM, SURE_FORM, Form, are_several, forms_for, votes_for
@@ -40,15 +40,10 @@ class Planner:
         limits: PlannerSettings,
         clock: Callable[[], float],
         *,
-        combiner: Combiner | None = None,
+        combiner: Combiner,
         calibration: Calibration | None = None,
     ) -> None:
-        self._chooser = Chooser(
-            model,
-            combiner or committed(),
-            calibration=calibration or Calibration(),
-            model_votes=limits.model_votes,
-        )
+        self._chooser = Chooser(model, combiner, calibration=calibration, model_votes=limits.model_votes)
         self._composer = composer_for(model)
         self._model = model
         self._limits = limits

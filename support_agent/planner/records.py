@@ -22,7 +22,7 @@ from support_agent.errors import SupportAgentError
 from support_agent.planner.choice import Choice, Chooser, Option
 from support_agent.planner.identifiers import Found, Identifiers
 from support_agent.planner.topics import topic_option
-from support_agent.tools.base import Context, Match
+from support_agent.tools.base import Context
 from support_agent.tools.ending import Reason
 
 ASK = "What does the customer want to know of it?"
@@ -129,8 +129,8 @@ class Records:
         """The shortlist, plus the kinds of the named records even if the search did not find them."""
         topics = [f"record:{kind}" for kind in dict.fromkeys(kind for one in named for kind, _ in one.records)]
         listed = {option.key for option in options}
-        missing = [Match(topic=topic, score=0.0) for topic in topics if topic not in listed]
-        added = [topic_option(match.topic, self.context.documents, self.context.accounts) for match in missing]
+        documents, accounts = self.context.documents, self.context.accounts
+        added = [topic_option(topic, documents, accounts) for topic in topics if topic not in listed]
         return [
             option.model_copy(update={"mentioned": 1.0}) if option.key in topics else option
             for option in (*options, *added)

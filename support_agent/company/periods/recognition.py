@@ -76,7 +76,7 @@ def _months(name: str, year: int, month: int, count: int = 1) -> Period:
     return Period(name=name, first=first, last=date(last_year, last_month, monthrange(last_year, last_month)[1]))
 
 
-def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[str, ...]:
+def mentioned_periods(text: str, today: date) -> tuple[str, ...]:
     """Names of the periods that a text states explicitly, in order, each once.
 
     "In March" is the most recent March that has begun; "in 2024" is the year. If a period has two names (`this_year`
@@ -84,12 +84,12 @@ def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> t
     are left out; `has_inexpressible_period` reports them.
     """
     mentions, _ = _read(text, today)
-    known = {period.name: (period.first, period.last) for period in periods(today, years_back)}
+    known = {period.name: (period.first, period.last) for period in periods(today)}
     days = {known[name]: name for name in reversed(mentions) if name in known}
     return tuple(dict.fromkeys(days[known[name]] for name in mentions if name in known))
 
 
-def has_inexpressible_period(text: str, today: date | None = None, years_back: int = YEARS_BACK) -> bool:
+def has_inexpressible_period(text: str, today: date | None = None) -> bool:
     """Whether a text states a period outside the set: "last 90 days", "since May", "12 March".
 
     With `today`, also whole periods such as a year too long ago or a quarter before the last.
@@ -97,7 +97,7 @@ def has_inexpressible_period(text: str, today: date | None = None, years_back: i
     mentions, has_range = _read(text, today or date(2000, 1, 1))
     if has_range or today is None:
         return has_range
-    known = {period.name for period in periods(today, years_back)}
+    known = {period.name for period in periods(today)}
     return any(name not in known for name in mentions)
 
 

@@ -16,7 +16,6 @@ from math import ceil, exp, log
 from typing import NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
@@ -49,7 +48,6 @@ STEPS = 100
 """Only hundredths are tried as thresholds."""
 FEWEST_WRONG = 3
 """While there are too few answers, fewer wrong ones raise no threshold."""
-Scores = NDArray[np.float64]
 
 
 class Fit(NamedTuple):
