@@ -65,9 +65,9 @@ def real_probes(now: datetime) -> Probes:
 
 def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
     from support_agent.ops.doctor import SeenMailbox
-    from support_agent.outbound.sent_folder import SENT_USE
+    from support_agent.outbound.sent_folder import sent_folder_of
 
     with Mailbox(settings.imap, TokenSource(settings.oauth), utc_now) as mailbox:
-        folder = settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
+        folder = sent_folder_of(mailbox, settings.imap)
         is_there = folder is not None and mailbox.has_folder(folder)
         return SeenMailbox(mailbox.count_after(cursor), folder if is_there else None)

@@ -33,17 +33,30 @@ MAX_FAILURES = 3
 """Failed mails after which a round ends; the rest waits for the next round."""
 
 
-class Folders(Protocol):
-    """The folders of an open mailbox; see `transport.mailbox.Mailbox`."""
+class MarkedFolders(Protocol):
+    """The folders of an open mailbox that its server marks; see `transport.mailbox.Mailbox`, here and below."""
 
     def special_folder(self, use: str) -> str | None:
         """The folder with a special use such as "\\\\Sent"; None if there is none."""
 
+
+class SentLookup(MarkedFolders, Protocol):
+    """Finds our own mails in the folders of an open mailbox."""
+
     def has_message_id(self, folder: str, message_id: str) -> bool:
         """Whether a folder has a mail with this Message-ID."""
 
+
+class Folders(SentLookup, Protocol):
+    """The folders of an open mailbox, to which copies are filed."""
+
     def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
         """Append one copy of a sent mail to a folder."""
+
+
+def sent_folder_of(mailbox: MarkedFolders, imap: ImapSettings) -> str | None:
+    """The Sent folder that the settings name, else the one that the server marks; None if there is none."""
+    return imap.sent_folder or mailbox.special_folder(SENT_USE)
 
 
 @dataclass
@@ -67,7 +80,7 @@ class SentFolder:
         self._rounds.begin(now)
         try:
             with self.open_mailbox() as mailbox:
-                folder = self.imap.sent_folder or mailbox.special_folder(SENT_USE)
+                folder = sent_folder_of(mailbox, self.imap)
                 if folder is None:
                     log.warning("no_sent_folder", todo="set imap.sent_folder, or imap.sent_copies = 'none'")
                     return

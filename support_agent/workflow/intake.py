@@ -22,12 +22,13 @@ from support_agent.config.settings import Settings
 from support_agent.core.cursor import UNBOUNDED, Cursor
 from support_agent.core.observing import Observer
 from support_agent.mail.machines.screening import Verdict
+from support_agent.outbound.sent_folder import SentLookup
 from support_agent.store.leases import Lease
 from support_agent.store.records import MailId, MailStatus, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched
 from support_agent.transport.mailbox_watcher import IdleMailbox
-from support_agent.workflow.restored_mails import ANSWERED_BEFORE, SentLookup, is_answered_in
+from support_agent.workflow.restored_mails import ANSWERED_BEFORE, is_answered_in
 from support_agent.workflow.starts import Starts, parsed
 
 log = structlog.get_logger(__name__)

@@ -6,8 +6,6 @@ Checked by tests/unit/workflow/test_restored.py.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import structlog
 
 from support_agent.cases.route import case_id_of
@@ -15,22 +13,12 @@ from support_agent.config.mail_servers import SentCopies
 from support_agent.config.settings import Settings
 from support_agent.errors import SupportAgentError
 from support_agent.mail.keys import message_id
-from support_agent.outbound.sent_folder import SENT_USE
+from support_agent.outbound.sent_folder import SentLookup, sent_folder_of
 from support_agent.store.records import MailId, OutgoingKind
 
 log = structlog.get_logger(__name__)
 
 ANSWERED_BEFORE = "the store was restored from a backup, and the Sent folder has the answer to this mail"
-
-
-class SentLookup(Protocol):
-    """Finds our own mails in the folders of an open mailbox; see `transport.mailbox.Mailbox`."""
-
-    def special_folder(self, use: str) -> str | None:
-        """The folder with a special use such as "\\\\Sent"; None if there is none."""
-
-    def has_message_id(self, folder: str, message_id: str) -> bool:
-        """Whether a folder has a mail with this Message-ID."""
 
 
 def is_answered_in(mailbox: SentLookup, settings: Settings, mail_id: MailId) -> bool:
@@ -42,7 +30,7 @@ def is_answered_in(mailbox: SentLookup, settings: Settings, mail_id: MailId) -> 
     opened = case_id_of(mail_id), mail_id, OutgoingKind.ANSWER.value
     answers = [message_id(secret, domain, *opened) for secret in agent.secrets]
     try:
-        folder = settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
+        folder = sent_folder_of(mailbox, settings.imap)
         return folder is not None and any(mailbox.has_message_id(folder, answer) for answer in answers)
     except SupportAgentError as error:
         log.warning("sent_folder_failed", code=error.code, error=str(error))

@@ -21,7 +21,7 @@ from support_agent.errors import SupportAgentError
 from support_agent.mail.keys import ORIGIN_HEADER, is_own_message_id
 from support_agent.mail.machines.machine_headers import REPORT_PARTS, auto_submitted, vendor_fields
 from support_agent.mail.message import Message, parse
-from support_agent.outbound.sent_folder import SENT_USE
+from support_agent.outbound.sent_folder import MarkedFolders, sent_folder_of
 from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
@@ -45,11 +45,8 @@ def _place(row: OutboxEntry) -> Place:
     return row.created_at, row.id
 
 
-class SentMails(Protocol):
+class SentMails(MarkedFolders, Protocol):
     """The folders of an open mailbox; see `transport.mailbox.Mailbox`."""
-
-    def special_folder(self, use: str) -> str | None:
-        """The folder with a special use such as "\\\\Sent"; None if there is none."""
 
     def folder_state(self, folder: str) -> FolderState:
         """What differs once a mail has arrived in a folder."""
@@ -83,7 +80,7 @@ class SentAnswers:
         self._rounds.begin(now)
         try:
             with self.open_mailbox() as mailbox:
-                folder = self.settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
+                folder = sent_folder_of(mailbox, self.settings.imap)
                 if folder is not None:
                     self._look_in(mailbox, folder, waiting)
         except SupportAgentError as error:

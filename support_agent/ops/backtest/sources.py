@@ -20,7 +20,7 @@ from support_agent.config.backtest import BacktestSettings
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.errors import ConfigError
 from support_agent.mail.message import Message, not_read, parse, read_file
-from support_agent.outbound.sent_folder import SENT_USE
+from support_agent.outbound.sent_folder import sent_folder_of
 from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
@@ -111,7 +111,7 @@ def in_mailbox(settings: ImapSettings, open_folder: OpenFolder) -> Iterator[Foun
         open_folder: Opens the folder of the settings for reading alone.
     """
     with open_folder(settings) as inbox:
-        sent = settings.sent_folder or inbox.special_folder(SENT_USE)
+        sent = sent_folder_of(inbox, settings)
         yield from _in_open_folder(inbox)
     if sent:
         with open_folder(settings.model_copy(update={"folder": sent})) as folder:
