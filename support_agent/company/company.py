@@ -19,9 +19,11 @@ from support_agent.company.accounts import Accounts, check_accounts
 from support_agent.company.document_languages import Library, check_translations, in_language, load_library
 from support_agent.company.documents import Document, check_documents
 from support_agent.company.questions import CannedQuestion, check_questions, load_questions
+from support_agent.company.values import Customer
 from support_agent.company.vocabulary import Vocabulary, vocabulary_of
 from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
+from support_agent.core.levels import CUSTOMER, Level
 from support_agent.errors import ConfigError
 
 QUESTIONS_FILE = "questions.toml"
@@ -75,6 +77,14 @@ class Company:
     def texts(self) -> tuple[Document, ...]:
         """Every document in every language."""
         return (*self.documents, *self.translations)
+
+    def known_customer(self, address: str, level: Level) -> Customer | None:
+        """The customer with this address, if the sender's level proves it; else None, as if the address were unknown.
+
+        Raises:
+            TransientError, PermanentError: the company's database failed.
+        """
+        return self.accounts.customer(address) if level >= CUSTOMER else None
 
     def in_language(self, locale: str, today: date) -> Mapping[int, Document]:
         """The translations for readers of a locale on a day, by document number."""

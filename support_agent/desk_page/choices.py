@@ -13,7 +13,6 @@ from typing import NamedTuple
 from support_agent.company.company import Company
 from support_agent.company.periods.recognition import periods
 from support_agent.company.values import Customer
-from support_agent.core.levels import CUSTOMER
 from support_agent.errors import SupportAgentError
 from support_agent.mail.senders.identity import Sender
 from support_agent.ops.explain import MailStory
@@ -59,7 +58,7 @@ class Recipient(NamedTuple):
 
 def recipient_of(company: Company, sender: Sender, locale: str, now: datetime) -> Recipient:
     """The sender of the customer's mail, with the account that the level allows."""
-    customer = company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+    customer = company.known_customer(sender.address, sender.level)
     return Recipient(sender, customer, locale, now)
 
 

@@ -32,7 +32,7 @@ from support_agent.cases.topics import recorded_topics, topics_for_person
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
-from support_agent.core.levels import CUSTOMER, PROVEN, lower_address
+from support_agent.core.levels import PROVEN, lower_address
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
@@ -295,7 +295,7 @@ class OutboundQueue:
 
     def _locale(self, sender: Sender) -> str | None:
         """The locale of a known customer."""
-        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        customer = self.company.known_customer(sender.address, sender.level)
         return None if customer is None else customer.locale
 
     def _proposed(self, mail_id: MailId) -> Proposed | None:
@@ -308,8 +308,8 @@ class OutboundQueue:
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
-        accounts, level, hours = self.company.accounts, mail.sender.level, self.settings.hours
-        customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
+        level, hours = mail.sender.level, self.settings.hours
+        customer = self.company.known_customer(mail.sender.address, level)
         opens_at = Hours(hours).closed_until(self.now())
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,

@@ -24,7 +24,6 @@ from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
-from support_agent.core.levels import CUSTOMER
 from support_agent.errors import PermanentError
 from support_agent.mail.keys import desk_key
 from support_agent.mail.senders.identity import Sender
@@ -288,7 +287,7 @@ class DeskCommands:
         sender = self.routing.senders.of(customer_mail)
         if why := why_unwritable(sender.address):
             raise _refused(why)
-        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        customer = self.company.known_customer(sender.address, sender.level)
         final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice)
         self.queue.check(final)
         return sender, final

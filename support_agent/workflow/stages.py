@@ -30,7 +30,7 @@ from support_agent.cases.route import ReceivedMail, Route, RoutedMail, case_id_o
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
-from support_agent.core.levels import CUSTOMER, PROVEN
+from support_agent.core.levels import PROVEN
 from support_agent.core.modes import Mode
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
@@ -203,7 +203,7 @@ class Stages:
     def plan(self, mail: RoutedMail) -> Decision:
         """Decide the answer; the only stage that asks the language model."""
         decider, sender, case_id, now = self.decider(), mail.sender, mail.route.case_id, self.now()
-        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        customer = self.company.known_customer(sender.address, sender.level)
         sent = self.rates.answers_before(mail.id, case_id, sender, now)
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
         memory = self.store.plans.memory_before(mail.id)
