@@ -165,7 +165,7 @@ def parse_document(path: Path, raw: bytes) -> Document:
     return document
 
 
-def load_documents(directory: Path, language: str | None = None) -> tuple[Document, ...]:
+def load_documents(directory: Path) -> tuple[Document, ...]:
     """Load every reviewed document of a directory, by number, valid today or not.
 
     Errors in unreviewed files do not matter. `document_languages` also loads other languages.
@@ -173,7 +173,7 @@ def load_documents(directory: Path, language: str | None = None) -> tuple[Docume
     Raises:
         ConfigError: lists the errors of all files; there is no partial load.
     """
-    found = inspect_directory(directory, language)
+    found = inspect_directory(directory)
     if errors := errors_of(directory, found):
         raise config_error(errors)
     return found.documents

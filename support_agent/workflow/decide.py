@@ -117,8 +117,7 @@ class Decider:
             code, why = unread
             return escalated(code, now, why)
         names = (*message.people(self.settings.agent.address), *((customer.name, customer.address) if customer else ()))
-        if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
-            sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
+        sender, customer = _as_trusted(message, sender, customer)
         room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
         context = self._context(message, sender, customer, now, sent, room)
         plan = self.planner.plan(context)
@@ -145,8 +144,7 @@ class Decider:
             ToolCallRejected: there is no such item, or this sender may not get it today.
             TransientError, PermanentError: the company's database failed.
         """
-        if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
-            sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
+        sender, customer = _as_trusted(message, sender, customer)
         if not self.settings.agent.may_answer(sender.level):
             raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
         context = self._context(message, sender, customer, now, (), None)
@@ -227,19 +225,26 @@ class Decider:
         answered: int | None,
         answers: tuple[Answer, ...],
     ) -> FinalAnswer:
-        is_known = sender.level >= CUSTOMER and context.customer is not None
+        customer = context.customer if sender.level >= CUSTOMER else None
         return FinalAnswer(
             company=self.settings.company.name,
             locale=self.templates.locale_of(context.customer, self.settings.company.locale),
-            greeting_name=context.customer.name if is_known and context.customer else None,
+            greeting_name=customer.name if customer is not None else None,
             subject=thread_subject(message.subject) if sender.level >= PROVEN else None,
             asked=asked,
             answered=answered,
             answers=answers,
             support_address=self.settings.agent.address,
-            customer=context.customer if is_known else None,
+            customer=customer,
             notice=self.settings.company.notice,
         )
+
+
+def _as_trusted(message: Message, sender: Sender, customer: Customer | None) -> tuple[Sender, Customer | None]:
+    """The sender and customer that an answer may use: none of the account where the answer would go elsewhere (S16)."""
+    if any(address.addr != sender.address for address in message.reply_to):
+        return sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
+    return sender, customer
 
 
 def questions_in(message: Message, read: Read) -> tuple[str, ...]:
