@@ -10,13 +10,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
-
-import jinja2
 
 from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.company.documents import Document, Sentence
@@ -24,6 +20,7 @@ from support_agent.desk.retrieved import numbered
 from support_agent.errors import ConfigError
 from support_agent.facts.graph.layout import HEIGHT, WIDTH, picture_of, shortened
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation
+from support_agent.ops.page_templates import page_template
 from support_agent.tools.fact_room import Finding
 from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Node, SentenceRange, Visit, sentence_at
 
@@ -149,7 +146,7 @@ class _Page:
 
     def render(self) -> str:
         draft = next((visit for visit in reversed(self._found.trace) if visit.node is Node.GENERATOR), None)
-        return _template().render(
+        return page_template(TEMPLATE).render(
             question=self._question,
             found=self._found,
             draft=_lines(draft),
@@ -257,16 +254,3 @@ def _lines(visit: Visit | None) -> tuple[str, ...]:
 
 def _id(source: str, position: int) -> str:
     return f"d{source.removeprefix(DOCUMENT_SOURCE)}-s{position + 1}"
-
-
-def _clean(value: object) -> object:
-    """Texts without control and bidirectional characters."""
-    return clean_line(value) if type(value) is str else value
-
-
-@lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_clean
-    )
-    return environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))

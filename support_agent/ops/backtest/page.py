@@ -6,16 +6,12 @@ Checked by tests/unit/ops/backtest/test_page.py.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
-import jinja2
-
-from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.ops.backtest.report import AtThreshold, Report
+from support_agent.ops.page_templates import page_template
 
-TEMPLATE = "page.html.j2"
+TEMPLATE = "backtest/page.html.j2"
 WIDTH, HEIGHT = 520, 260
 """Of the picture's axes, in pixels."""
 
@@ -31,7 +27,7 @@ class Curve(NamedTuple):
 
 def backtest_page(report: Report) -> str:
     """The page as HTML."""
-    return _template().render(report=report, curve=_curve(report.thresholds), box=(WIDTH, HEIGHT))
+    return page_template(TEMPLATE).render(report=report, curve=_curve(report.thresholds), box=(WIDTH, HEIGHT))
 
 
 def _curve(rows: tuple[AtThreshold, ...]) -> Curve:
@@ -47,22 +43,3 @@ def _curve(rows: tuple[AtThreshold, ...]) -> Curve:
         most=line([(row.threshold, row.precision.most or 0.0) for row in judged if row.precision.judged]),
         share=line([(row.threshold, row.share) for row in rows]),
     )
-
-
-def _clean(value: object) -> object:
-    """Texts without control and bidirectional characters."""
-    return clean_line(value) if type(value) is str else value
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f} %"
-
-
-@lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_clean
-    )
-    environment.filters["percent"] = _percent
-    environment.filters["lines"] = clean_lines
-    return environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
