@@ -18,7 +18,6 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 from support_agent.cases.commands import Command, given_in
-from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.core.cursor import Cursor
 from support_agent.core.levels import PROVEN
@@ -30,7 +29,6 @@ from support_agent.outbound.rendered_mail import own_words
 from support_agent.outbound.staff_files import clean_name, is_left_out
 from support_agent.store.records import (
     PAGE_FOLDER,
-    CaseId,
     CaseRecord,
     MailStatus,
     OutboxRecord,
@@ -116,15 +114,6 @@ def state_of(desk: Desk, case: CaseRecord) -> str:
     replies = desk.store.outbox.find(case_id=case.id, kind=OutgoingKind.PERSON_REPLY)
     seen = (case.state.value, case.assignee, mails, [row.id for row in replies])
     return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]
-
-
-def order(desk: Desk, person: Person, case_id: CaseId, what: Order, to: str | None = None) -> None:
-    """Change who has a case, for orders that are about no packet.
-
-    Raises:
-        ConfigError: there is no such case, or `to` is nobody of the staff.
-    """
-    Handling(desk.store, desk.settings).order(case_id, what, person.address, desk.now(), "on the desk's page", to)
 
 
 def _check_words(desk: Desk, offer: Offer, received: ReceivedMail) -> None:

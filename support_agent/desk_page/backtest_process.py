@@ -183,17 +183,9 @@ class Backtests:
             PermanentError: a run is under way.
         """
         with self._held():
-            for path in (
-                self._mails,
-                self._new_mails,
-                self._asked,
-                self._stopped,
-                self._pid,
-                self._said,
-                self.json,
-                self.html,
-            ):
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            for path in self._folder.iterdir():
+                if path != self._locked:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def progress(self) -> Progress | None:
         """How the run is; None: there is none."""
@@ -260,6 +252,11 @@ class Backtests:
     def _said(self) -> Path:
         return self._folder / "progress.txt"
 
+    @property
+    def _locked(self) -> Path:
+        """The file that is locked while a run is under way."""
+        return self._folder / "lock"
+
     @contextmanager
     def _held(self) -> Iterator[int]:
         """The lock of the run, as a file descriptor; a process that is started in the block keeps it until its end.
@@ -269,7 +266,7 @@ class Backtests:
         """
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         with self._lock:
-            handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
+            handle = os.open(self._locked, os.O_RDWR | os.O_CREAT, PRIVATE)
             try:
                 if not _is_locked(handle):
                     raise PermanentError("a backtest is under way: stop it first, or wait for its end", code="running")
@@ -295,7 +292,7 @@ class Backtests:
     def _is_running(self) -> bool:
         self._children[:] = [child for child in self._children if child.poll() is None]
         try:
-            handle = os.open(self._folder / "lock", os.O_RDWR)
+            handle = os.open(self._locked, os.O_RDWR)
         except OSError:
             return False
         try:

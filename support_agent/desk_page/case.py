@@ -14,9 +14,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from support_agent.answer.sources import RenderedAnswer
-from support_agent.answer.verification import Verifier
 from support_agent.cases.commands import Command
-from support_agent.cases.handling import Order
+from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import staff_addresses
 from support_agent.company.accounts import Queries
 from support_agent.desk_page import acts
@@ -42,7 +41,7 @@ from support_agent.mail.text.body import Attachment
 from support_agent.ops.explain import CaseStory, MailStory, timeline
 from support_agent.ops.provenance_report import lines_of
 from support_agent.ops.retrieval_report import RetrievalReport
-from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
+from support_agent.outbound.rendered_mail import RenderedMail
 from support_agent.outbound.staff_files import clean_name
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import (
@@ -162,7 +161,8 @@ def _carried_out(desk: Desk, visit: Visit, what: str) -> Result:
             if (ordered := ORDERS.get(what)) is None:
                 raise NotFound
             to = visit.person.address if ordered is Order.CLAIM else visit.form.get("to")
-            acts.order(desk, visit.person, case_id, ordered, to)
+            handling = Handling(desk.store, desk.settings)
+            handling.order(case_id, ordered, visit.person.address, desk.now(), "on the desk's page", to)
             return SeeOther(here, visit.wording(f"said.{ordered.value.replace('-', '_')}"))
         if command in SENDING and _of_another(record, visit):
             return SeeOther(here, visit.wording("said.of_another", who=record.assignee), is_error=True)
@@ -332,7 +332,7 @@ def _preview(
 
 def _made(stages: Stages, offer: Offer, choice: PersonChoice) -> RenderedMail:
     _, final = stages.desk.chosen_answer(offer.customer_mail, choice)
-    return answer_mail(final, stages.queue.templates, Verifier.of(stages.company))
+    return stages.queue.rendered(final)
 
 
 PAGES = (

@@ -96,15 +96,12 @@ def add(desk: Desk, visit: Visit) -> Result:
 def _done(desk: Desk, visit: Visit, number: int, language: str | None, *, is_new: bool = False) -> Result:
     company = desk.settings.company
     place = document_place(company, number, language, title_in(visit.form.get("text", "").encode("utf-8", "replace")))
-    draft, problem = draft_in(visit, place), ""
-    if visit.form.get("do") == "publish":
-        to = f"/documents/{number}" + (f"?language={language}" if language is not None else "")
-        done = published(desk, visit, draft, to)
-        if not isinstance(done, str):
-            return done
-        problem = done
+    draft, to = draft_in(visit, place), f"/documents/{number}" + (f"?language={language}" if language else "")
+    done = published(desk, visit, draft, to)
+    if isinstance(done, SeeOther):
+        return done
     now = present(company, place)
-    return _form(desk, visit, draft, now, number, language, is_new=is_new, is_looked_at=True, problem=problem)
+    return _form(desk, visit, draft, now, number, language, is_new=is_new, is_looked_at=True, problem=done)
 
 
 def _form(

@@ -132,7 +132,7 @@ def show(desk: Desk, visit: Visit) -> Result:
         "file": files[number, language],
         "document": document,
         "raw": raw.text,
-        "findings": _of_file(desk, files[number, language]),
+        "findings": _findings(desk)[0].get(files[number, language], ()),
         "answer": answer,
         "refused": refused,
         "question": visit.query.get("question", "")[:MAX_QUESTION],
@@ -191,7 +191,7 @@ def _rows(desk: Desk) -> tuple[tuple[Row, ...], tuple[Finding, ...]]:
     files = document_files(company)
     numbers = sorted({number for number, language in files if language is None})
     found, others = _findings(desk)
-    documents, unreviewed = _documents(company), _unreviewed(company)
+    documents, unreviewed = _documents(company), {path.name for path in inspect_directory(company.policies).unreviewed}
     uses: dict[int, int] = defaultdict(int)
     for use in desk.store.uses.documents(since=desk.now() - RECENT):
         uses[use.number] += use.mails
@@ -237,20 +237,12 @@ def _checked(company: CompanySettings, stamp: object, today: date) -> tuple[Find
     return tuple(check_words(company, today))
 
 
-def _of_file(desk: Desk, name: str) -> tuple[Finding, ...]:
-    return _findings(desk)[0].get(name, ())
-
-
 def _documents(company: CompanySettings, language: str | None = None) -> dict[int, Document]:
     """The documents of a language that can be used, by number; None: the company's own."""
     folder = company.policies if language is None else company.policies / language
     if language is not None and language not in languages_of(company.policies):
         return {}
     return {int(one.number): one for one in inspect_directory(folder, language or company.locale).documents}
-
-
-def _unreviewed(company: CompanySettings) -> frozenset[str]:
-    return frozenset(path.name for path in inspect_directory(company.policies).unreviewed)
 
 
 # What belongs to one document

@@ -128,7 +128,13 @@ def form_values(
 
 
 def published(desk: Desk, visit: Visit, draft: Draft, to: str) -> SeeOther | str:
-    """Publish a draft and go on at its page; else why it was not published, "" for errors, which the form shows."""
+    """Publish a draft, if the form orders it, and go on at its page.
+
+    Returns:
+        Why it was not published, if it was not; "": nobody ordered it, or it has errors, which the form shows.
+    """
+    if visit.form.get("do") != "publish":
+        return ""
     try:
         if _write_checked(desk, visit, draft):
             return ""

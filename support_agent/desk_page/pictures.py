@@ -48,7 +48,7 @@ class Column(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a column, or a row's value: "answered", "people", "filed", "new", "value" or "model" by its look."""
+    """A part of a column; its look is "answered", "people", "filed" or "new"."""
 
     look: str
     value: float

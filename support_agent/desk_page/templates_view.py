@@ -14,7 +14,7 @@ from support_agent.core.locales import language_of
 from support_agent.desk_page.drafts import draft_in, form_values, looked_at, published
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import Answer, sample_mails, shown_answer
-from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit, whole_number
+from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, SeeOther, Shown, Visit, whole_number
 from support_agent.errors import SupportAgentError
 from support_agent.ops.publishing import Draft, Place, Present, present, template_files, template_place
 from support_agent.ops.template_tests import TemplateCase, load_cases, run_case
@@ -83,14 +83,12 @@ def edit(desk: Desk, visit: Visit) -> Result:
 def change(desk: Desk, visit: Visit) -> Result:
     """Look at what the form of a template says, or publish it."""
     place = _place(desk, visit)
-    draft, problem = draft_in(visit, place), ""
-    if visit.form.get("do") == "publish":
-        done = published(desk, visit, draft, f"/documents/templates/{place.name}")
-        if not isinstance(done, str):
-            return done
-        problem = done
+    draft = draft_in(visit, place)
+    done = published(desk, visit, draft, f"/documents/templates/{place.name}")
+    if isinstance(done, SeeOther):
+        return done
     now = present(desk.settings.company, place)
-    return _form(desk, visit, draft, now, is_looked_at=True, problem=problem)
+    return _form(desk, visit, draft, now, is_looked_at=True, problem=done)
 
 
 def _form(

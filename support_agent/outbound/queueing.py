@@ -91,7 +91,7 @@ class OutboundQueue:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
+        rendered = self.rendered(final)
         answer = self._outgoing(mail, rendered, mail.sender.address)
         rest = (self._packet(mail, decision, answered=rendered.text),) if decision.plan.is_partial else ()
         if hold_s := self.settings.autonomy.hold_s:
@@ -112,7 +112,7 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
+        rendered = self.rendered(final)
         answer = self._outgoing(mail, rendered, mail.sender.address)
         answer = answer.model_copy(update={"is_proposed": True})
         proposed = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text)
@@ -190,13 +190,13 @@ class OutboundQueue:
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=_next_number(earlier))
 
-    def check(self, final: FinalAnswer) -> None:
-        """Render an answer and pass it through the gate, and queue nothing.
+    def rendered(self, final: FinalAnswer) -> RenderedMail:
+        """An answer as it would leave: rendered, and through the gate; nothing is queued.
 
         Raises:
             GateRefused: as `answer`.
         """
-        answer_mail(final, self.templates, Verifier.of(self.company))
+        return answer_mail(final, self.templates, Verifier.of(self.company))
 
     def chosen(self, mail: RoutedMail, final: FinalAnswer, to: Sender, parent: ReceivedMail) -> None:
         """Queue the answer that a person chose with the command in `mail`, in the thread of the customer's mail.
@@ -204,7 +204,7 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
+        rendered = self.rendered(final)
         is_threaded = to.level >= PROVEN
         self.store.outbox.queue(self._outgoing(mail, rendered, to.address, parent=parent, is_threaded=is_threaded))
 

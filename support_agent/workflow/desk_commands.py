@@ -289,7 +289,7 @@ class DeskCommands:
             raise _refused(why)
         customer = self.company.known_customer(sender.address, sender.level)
         final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice)
-        self.queue.check(final)
+        self.queue.rendered(final)  # raises what sending it would
         return sender, final
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
