@@ -17,7 +17,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from support_agent.answer.final_answer import TableItem
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.templates import Templates
 from support_agent.cli.main import app
 from support_agent.company.account_specs import read_specs
@@ -226,8 +226,8 @@ def test_a_copied_language_is_used_for_its_customers(made: Path, tmp_path: Path)
     period = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
     item = TableItem(series="payments", label="Payments", period=period, steps=(), rows=())
     final = around(item, locale="es-ES", asked=1)
-    assert "1 de enero de 2025" in render_answer(final, Templates.load(copied)).text.text
-    assert "1 January 2025" in render_answer(final, Templates.load(made / "templates")).text.text
+    assert "1 de enero de 2025" in render(final, Templates.load(copied)).text.text
+    assert "1 January 2025" in render(final, Templates.load(made / "templates")).text.text
 
 
 @pytest.mark.parametrize("row", table("docs/glossary.md"), ids=lambda row: row[0])

@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 
 from support_agent.answer.document_layout import LAYOUT_NAMES, InTable, in_tables, sections
 from support_agent.answer.final_answer import (
-    AggregateItem,
     CalculationItem,
     ClarificationItem,
     DocumentItem,
@@ -263,10 +262,6 @@ def _table_in_words(item: TableItem) -> InWords:
     return InWords(f"{item.label}: {_rows(item.row_count)}", _series_in_words(item))
 
 
-def _aggregate_in_words(item: AggregateItem) -> InWords:
-    return _operand_in_words(item.operand)
-
-
 def _calculation_in_words(item: CalculationItem) -> InWords:
     left, right = _operand_in_words(item.left), _operand_in_words(item.right)
     result = format_value(item.result, STAFF_LOCALE)
@@ -303,10 +298,6 @@ def _series_keys(data: TableItem | Operand) -> tuple[str, ...]:
     return (f"series:{data.series}",)
 
 
-def _aggregate_mismatch(item: AggregateItem, company: Company, locale: str) -> str:
-    return _series_mismatch(item.operand, company, locale)
-
-
 def _calculation_mismatch(item: CalculationItem, company: Company, locale: str) -> str:
     return _series_mismatch(item.left, company, locale) or _series_mismatch(item.right, company, locale)
 
@@ -320,7 +311,11 @@ KINDS: dict[str, ItemKind] = {
     ),
     "table": ItemKind(_TABLE, _table_in_words, _series_keys, _series_mismatch, queries="series"),
     "aggregate": ItemKind(
-        _AGGREGATE, _aggregate_in_words, lambda item: _series_keys(item.operand), _aggregate_mismatch, queries="series"
+        _AGGREGATE,
+        lambda item: _operand_in_words(item.operand),
+        lambda item: _series_keys(item.operand),
+        lambda item, company, locale: _series_mismatch(item.operand, company, locale),
+        queries="series",
     ),
     "calculation": ItemKind(
         _CALCULATION,

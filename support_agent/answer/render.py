@@ -11,6 +11,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import overload
 
 import jinja2
 from jinja2 import nodes
@@ -41,87 +42,40 @@ OPEN, MIDDLE, CLOSE = "\ue000", "\ue001", "\ue002"
 SUFFIXES: Mapping[Surface, str] = {"subject": ".txt.j2", "text": ".txt.j2", "html": ".html.j2"}
 
 
+@overload
+def render(made_from: FinalAnswer | Acknowledgement, templates: Templates) -> RenderedAnswer: ...
+
+
+@overload
+def render(made_from: Packet | Digest | Alarm, templates: Templates) -> RenderedPacket: ...
+
+
 def render(made_from: MadeFrom, templates: Templates) -> RenderedAnswer | RenderedPacket:
-    """A whole mail.
-
-    Raises:
-        GateRefused: as `render_answer`.
-    """
-    match made_from:
-        case FinalAnswer():
-            return render_answer(made_from, templates)
-        case Acknowledgement():
-            return render_acknowledgement(made_from, templates)
-        case Packet():
-            return render_packet(made_from, templates)
-        case Digest():
-            return render_digest(made_from, templates)
-        case Alarm():
-            return render_alarm(made_from, templates)
-
-
-def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
-    """Subject, text and HTML of an answer.
+    """Subject and text of a whole mail, and the HTML of one to a customer.
 
     Raises:
         GateRefused: a template cannot be used (code `template`); says which one, where, and what to do.
     """
-    viewer = _viewer(templates, final.locale)
-    return _customer_mail("answer", viewer.answer(final), viewer)
-
-
-def render_acknowledgement(acknowledgement: Acknowledgement, templates: Templates) -> RenderedAnswer:
-    """Subject, text and HTML of the mail that says a person has the case.
-
-    Raises:
-        GateRefused: as `render_answer`.
-    """
-    viewer = _viewer(templates, acknowledgement.locale)
-    return _customer_mail("acknowledgement", viewer.acknowledgement(acknowledgement), viewer)
-
-
-def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
-    """Subject and text of the packet for a person.
-
-    Raises:
-        GateRefused: as `render_answer`.
-    """
-    viewer = _viewer(templates, packet.locale)
-    subject, text = _desk_mail("escalation", viewer.packet(packet), viewer)
-    return RenderedPacket(
-        subject=subject,
-        text=text,
-        story_of_others=tuple(number for number, entry in enumerate(packet.story) if not entry.is_known),
-    )
-
-
-def render_digest(digest: Digest, templates: Templates) -> RenderedPacket:
-    """Subject and text of the weekly digest.
-
-    Raises:
-        GateRefused: as `render_answer`.
-    """
-    viewer = _viewer(templates, digest.locale)
-    subject, text = _desk_mail("digest", viewer.digest(digest), viewer)
-    return RenderedPacket(subject=subject, text=text)
-
-
-def render_alarm(alarm: Alarm, templates: Templates) -> RenderedPacket:
-    """Subject and text of an alarm.
-
-    Raises:
-        GateRefused: as `render_answer`.
-    """
-    viewer = _viewer(templates, alarm.locale)
-    subject, text = _desk_mail("alarm", viewer.alarm(alarm), viewer)
-    return RenderedPacket(subject=subject, text=text)
+    viewer = _viewer(templates, made_from.locale)
+    match made_from:
+        case FinalAnswer():
+            return _customer_mail("answer", viewer.answer(made_from), viewer)
+        case Acknowledgement():
+            return _customer_mail("acknowledgement", viewer.acknowledgement(made_from), viewer)
+        case Packet():
+            of_others = tuple(number for number, entry in enumerate(made_from.story) if not entry.is_known)
+            return _desk_mail("escalation", viewer.packet(made_from), viewer, of_others)
+        case Digest():
+            return _desk_mail("digest", viewer.digest(made_from), viewer)
+        case Alarm():
+            return _desk_mail("alarm", viewer.alarm(made_from), viewer)
 
 
 def render_item(item: Item, locale: str, templates: Templates, surface: Surface) -> Rendered:
     """One item through its partial alone, as template tests show it.
 
     Raises:
-        GateRefused: as `render_answer`.
+        GateRefused: as `render`.
     """
     viewer = _viewer(templates, locale)
     return _render(item.kind, surface, {"item": viewer.item(item)}, viewer)
@@ -147,9 +101,14 @@ def _customer_mail(name: str, context: Mapping[str, object], viewer: Viewer) -> 
     )
 
 
-def _desk_mail(name: str, context: Mapping[str, object], viewer: Viewer) -> tuple[Rendered, Rendered]:
-    """Subject and text of a mail to the desk."""
-    return _render(f"{name}_subject", "subject", context, viewer), _render(name, "text", context, viewer)
+def _desk_mail(
+    name: str, context: Mapping[str, object], viewer: Viewer, story_of_others: tuple[int, ...] = ()
+) -> RenderedPacket:
+    return RenderedPacket(
+        subject=_render(f"{name}_subject", "subject", context, viewer),
+        text=_render(name, "text", context, viewer),
+        story_of_others=story_of_others,
+    )
 
 
 def _render(name: str, surface: Surface, context: Mapping[str, object], viewer: Viewer) -> Rendered:

@@ -15,12 +15,7 @@ from support_agent.answer.grammar import TemplateRefused
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import PACKET, MadeFrom
 from support_agent.answer.provenance import check, check_surface
-from support_agent.answer.render import (
-    SUFFIXES,
-    parse_template,
-    render,
-    render_answer,
-)
+from support_agent.answer.render import SUFFIXES, parse_template, render
 from support_agent.answer.sources import Rendered, Surface, WordSource
 from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
 from support_agent.core.findings import Finding, Severity, nearest
@@ -200,7 +195,7 @@ def _item_findings(
 ) -> Iterator[Finding]:
     """Render one item in a whole answer; each part is checked alone, so that a finding names the partial."""
     try:
-        rendered = render_answer(final, templates)
+        rendered = render(final, templates)
     except GateRefused as error:
         yield _refused(error, directory, place(kind, "text"))
         return

@@ -19,11 +19,7 @@ from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
-from support_agent.answer.render import (
-    render,
-    render_answer,
-    render_item,
-)
+from support_agent.answer.render import render, render_item
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.core.findings import Finding
@@ -135,7 +131,7 @@ def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str
     """The rendered parts of a case; a whole mail must pass the gate first."""
     if case.item is not None:
         final = around(case.item, locale=locale)
-        check(render_answer(final, templates), final, templates)
+        check(render(final, templates), final, templates)
         return {
             "text": render_item(case.item, locale, templates, "text").text,
             "html": as_read(render_item(case.item, locale, templates, "html").text),

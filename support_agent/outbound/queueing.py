@@ -42,9 +42,8 @@ from support_agent.outbound.rendered_mail import (
     Headers,
     RenderedMail,
     acknowledgement_mail,
-    alarm_mail,
     answer_mail,
-    digest_mail,
+    news_mail,
     packet_mail,
     reply_mail,
 )
@@ -169,17 +168,20 @@ class OutboundQueue:
         Args:
             carrier: The mail that it is stored with, perhaps with earlier ones; nothing of it is in the digest.
         """
-        return self.store.outbox.queue(self._news(lambda templates: digest_mail(digest, templates), carrier, to))
+        return self.store.outbox.queue(self._news(digest, carrier, to))
 
     def alarm(self, alarm: Alarm, record: AlarmRecord, carrier: MailId) -> OutboxRecord | None:
         """Queue a mail about an alarm to the desk, as `digest`; None: another process has done so."""
-        mail = self._news(lambda templates: alarm_mail(alarm, templates), carrier, self.settings.desk.address)
+        mail = self._news(alarm, carrier, self.settings.desk.address)
         return self.store.outbox.queue_alarm(mail, record)
 
-    def _news(self, make: Callable[[Templates], RenderedMail], carrier: MailId, to: str) -> OutgoingMail:
+    def _news(self, news: Digest | Alarm, carrier: MailId, to: str) -> OutgoingMail:
         """Make a mail about the agent itself, which is stored with a mail that it has nothing of."""
         parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
-        rendered, templates = self._for_staff(make, lambda refused: log.warning("news_refused", code=refused.code))
+        rendered, templates = self._for_staff(
+            lambda templates: news_mail(news, templates),
+            lambda refused: log.warning("news_refused", code=refused.code),
+        )
         number = _next_number(self.store.outbox.find(mail_id=carrier, kind=rendered.kind))
         headers = rendered.headers(
             agent, "", carrier, to, self.now(), parent.message, carrier, number, is_threaded=False

@@ -21,13 +21,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
-from support_agent.answer.render import (
-    render_acknowledgement,
-    render_alarm,
-    render_answer,
-    render_digest,
-    render_packet,
-)
+from support_agent.answer.render import render
 from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
@@ -149,7 +143,7 @@ def answer_mail(final: FinalAnswer, templates: Templates, verifier: Verifier) ->
     """
     if wrong := next(verifier.mismatches(final, templates.locale_for(final.locale)), None):
         raise GateRefused(wrong, code="unfounded")
-    return _gated(OutgoingKind.ANSWER, final, render_answer(final, templates), templates)
+    return _gated(OutgoingKind.ANSWER, final, templates)
 
 
 def acknowledgement_mail(acknowledgement: Acknowledgement, templates: Templates) -> RenderedMail:
@@ -158,8 +152,7 @@ def acknowledgement_mail(acknowledgement: Acknowledgement, templates: Templates)
     Raises:
         GateRefused: as `answer_mail`.
     """
-    rendered = render_acknowledgement(acknowledgement, templates)
-    return _gated(OutgoingKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
+    return _gated(OutgoingKind.ACKNOWLEDGEMENT, acknowledgement, templates)
 
 
 def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
@@ -168,34 +161,21 @@ def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = Outgo
     Raises:
         GateRefused: as `answer_mail`.
     """
-    return _gated(kind, packet, render_packet(packet, templates), templates)
+    return _gated(kind, packet, templates)
 
 
-def digest_mail(digest: Digest, templates: Templates) -> RenderedMail:
-    """Render the weekly digest and pass it through the gate.
-
-    Raises:
-        GateRefused: as `answer_mail`.
-    """
-    return _gated(OutgoingKind.DIGEST, digest, render_digest(digest, templates), templates)
-
-
-def alarm_mail(alarm: Alarm, templates: Templates) -> RenderedMail:
-    """Render an alarm and pass it through the gate.
+def news_mail(news: Digest | Alarm, templates: Templates) -> RenderedMail:
+    """Render a mail about the agent itself, the weekly digest or an alarm, and pass it through the gate.
 
     Raises:
         GateRefused: as `answer_mail`.
     """
-    return _gated(OutgoingKind.ALARM, alarm, render_alarm(alarm, templates), templates)
+    return _gated(OutgoingKind.DIGEST if isinstance(news, Digest) else OutgoingKind.ALARM, news, templates)
 
 
-def _gated(
-    kind: OutgoingKind,
-    made_from: MadeFrom,
-    rendered: RenderedAnswer | RenderedPacket,
-    templates: Templates,
-) -> RenderedMail:
-    """Make a mail if the gate passes it; the only place where rendered text becomes a mail."""
+def _gated(kind: OutgoingKind, made_from: MadeFrom, templates: Templates) -> RenderedMail:
+    """Make a mail if the gate passes it; the only place where rendered text becomes a mail that may leave."""
+    rendered = render(made_from, templates)
     check(rendered, made_from, templates)
     return RenderedMail(
         kind=kind,
@@ -326,16 +306,15 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
     """
     match record.kind:
         case OutgoingKind.ANSWER:
-            final = FinalAnswer.model_validate(record.payload)
-            return _gated(record.kind, final, render_answer(final, templates), templates)
+            return _gated(record.kind, FinalAnswer.model_validate(record.payload), templates)
         case OutgoingKind.ACKNOWLEDGEMENT:
-            return acknowledgement_mail(Acknowledgement.model_validate(record.payload), templates)
+            return _gated(record.kind, Acknowledgement.model_validate(record.payload), templates)
         case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
-            return packet_mail(Packet.model_validate(record.payload), templates, record.kind)
+            return _gated(record.kind, Packet.model_validate(record.payload), templates)
         case OutgoingKind.DIGEST:
-            return digest_mail(Digest.model_validate(record.payload), templates)
+            return _gated(record.kind, Digest.model_validate(record.payload), templates)
         case OutgoingKind.ALARM:
-            return alarm_mail(Alarm.model_validate(record.payload), templates)
+            return _gated(record.kind, Alarm.model_validate(record.payload), templates)
         case OutgoingKind.PERSON_REPLY:
             words = str(record.payload["words"])
             return reply_mail(str(record.payload["parent_subject"]), words, stored_files(record.payload))

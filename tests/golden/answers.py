@@ -9,7 +9,7 @@ from pathlib import Path
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import Answer, FinalAnswer, Item
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_acknowledgement, render_answer
+from support_agent.answer.render import render
 from support_agent.answer.sources import Rendered
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
@@ -102,14 +102,14 @@ def rendered(folder: Path) -> Iterator[tuple[str, bytes]]:
         for locale in LOCALES:
             for name in CALLS:
                 final = final_answer(name, company, locale)
-                mail = render_answer(final, templates)
+                mail = render(final, templates)
                 check(mail, final, templates)
                 for part, text in (("subject", mail.subject), ("text", mail.text), ("html", mail.html)):
                     yield f"{name}.{locale}.{part}", text.text.encode()
                 if locale == LOCALES[0]:
                     yield f"{name}.sources", "".join(lines_of(mail.text)).encode()
             acknowledgement = Acknowledgement(company=NAME, locale=locale, subject=None, support_address=ADDRESS)
-            note = render_acknowledgement(acknowledgement, templates)
+            note = render(acknowledgement, templates)
             check(note, acknowledgement, templates)
             for part, text in (("subject", note.subject), ("text", note.text), ("html", note.html)):
                 yield f"acknowledgement.{locale}.{part}", text.text.encode()

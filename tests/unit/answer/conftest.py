@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.ops.template_samples import around, sample_items
@@ -30,4 +30,4 @@ def final() -> FinalAnswer:
 @pytest.fixture(scope="session")
 def rendered(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
     """The answer as it is rendered, to be changed in copies."""
-    return render_answer(final, templates)
+    return render(final, templates)

@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.answer.final_answer import DocumentItem, FinalAnswer, is_covered_by
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.templates import Templates
 from support_agent.company.documents import Document
 from support_agent.ops.template_samples import around
@@ -43,7 +43,7 @@ def item_of(source: Document) -> DocumentItem:
 
 def bodies(item: DocumentItem, templates: Templates) -> tuple[str, str]:
     final = around(item)
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     return rendered.text.text, rendered.html.text
 
@@ -134,7 +134,7 @@ def test_an_answer_stored_before_renders_to_the_same_text_with_its_own_templates
     files["en/document.txt.j2"] = OLD
     files["en/document.html.j2"] = OLD.replace("- {{ sentence.text }}", "<p>{{ sentence.text }}</p>")
     final, old = FinalAnswer.model_validate(stored), Templates.from_files(files)
-    rendered = render_answer(final, old)
+    rendered = render(final, old)
     check(rendered, final, old)
     assert (
         """

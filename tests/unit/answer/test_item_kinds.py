@@ -17,7 +17,7 @@ from support_agent.answer.item_kinds import KINDS, InWords, ItemKind
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, DIGEST, PACKET
 from support_agent.answer.parts import Group, Part, Shape, account, counted
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.sources import Rendered, Source, WordSource
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
@@ -88,7 +88,7 @@ def test_a_renderer_that_shows_something_else_than_the_item_has_is_refused(
 
     monkeypatch.setattr(views.Viewer, "_sourced", forged)
     with pytest.raises(GateRefused, match=r"its source says 'EUR 228\.00'"):
-        check(render_answer(final, templates), final, templates)
+        check(render(final, templates), final, templates)
 
 
 class LoanItem(Frozen):
@@ -164,7 +164,7 @@ def errors(directory: Path) -> list[str]:
 def test_a_new_kind_is_rendered_by_its_entry_and_two_partials(directory: Path) -> None:
     """In both parts of the mail, its values cleaned and escaped, and the notice says that it is account data."""
     templates, final = Templates.load(directory), loan_answer()
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     assert "Your loan until 1 May 2026\n- a <ladder>\n- a saw\n" in rendered.text.text
     assert "<li>a &lt;ladder&gt;</li>" in rendered.html.text
@@ -174,7 +174,7 @@ def test_a_new_kind_is_rendered_by_its_entry_and_two_partials(directory: Path) -
 def test_a_new_kind_is_gated(directory: Path) -> None:
     """A changed text is refused, so is a forged source, and so is a template that leaves a part out."""
     templates, final = Templates.load(directory), loan_answer()
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     spans = rendered.text.spans
     (place,) = (place for place, span in enumerate(spans) if span.text == "a <ladder>")
     true = spans[place]
@@ -205,7 +205,7 @@ def test_a_new_kind_is_explained_from_what_is_stored(directory: Path) -> None:
         kind=OutgoingKind.ANSWER,
         payload=final.model_dump(mode="json"),
         templates_version=templates.version,
-        spans=render_answer(final, templates).model_dump(mode="json"),
+        spans=render(final, templates).model_dump(mode="json"),
         header_inputs={},
         created_at=datetime(2026, 4, 1, tzinfo=UTC),
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.sources import DocumentSource, Rendered, Span, TemplateSource
 from support_agent.answer.templates import Templates
 from support_agent.company.text import collapse
@@ -51,7 +51,7 @@ STEPS = answer_of(step(0, 1), step(1, 2), step(3, 4), step(4, None))
 
 
 def refused(final: FinalAnswer, templates: Templates, part: str, change: Callable[[Spans], Spans], why: str) -> None:
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     spans = list(getattr(rendered, part).spans)
     changed = change(list(spans))
@@ -284,7 +284,7 @@ def documents(draw: st.DrawFn) -> tuple[Excerpt, ...]:
 def test_whatever_stands_in_a_document_passes(templates: Templates, excerpts: tuple[Excerpt, ...]) -> None:
     """Empty cells, one column, no header, a header alone, wide and joined characters, numbers in any order."""
     final = answer_of(*excerpts)
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     assert rendered.html.text.count("<th ") == sum(len(one.cells) for one in excerpts if one.is_header)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check, check_surface
-from support_agent.answer.render import render_packet
+from support_agent.answer.render import render
 from support_agent.answer.sources import InboundSource, Rendered, RenderedPacket, Span, WordSource
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused
@@ -22,7 +22,7 @@ PACKET = next(sample_packets("en"))
 def test_any_mail_makes_a_packet_that_passes_the_gate(templates: Templates, text: str, subject: str) -> None:
     """Whatever was sent in, a person gets it: each of its lines quoted, none as the packet's own."""
     packet = PACKET.model_copy(update={"mail_text": f"start\n{text}\nend", "subject": subject})
-    rendered = render_packet(packet, templates)
+    rendered = render(packet, templates)
     check(rendered, packet, templates)
     body = rendered.text.text
     quoted = body[body.index("> start") : body.index("> end")]
@@ -32,13 +32,13 @@ def test_any_mail_makes_a_packet_that_passes_the_gate(templates: Templates, text
 def test_a_long_mail_is_whole(templates: Templates) -> None:
     """A person sees all of it."""
     packet = PACKET.model_copy(update={"mail_text": "\n".join(f"line {number}" for number in range(500))})
-    assert "> line 499\n" in render_packet(packet, templates).text.text
+    assert "> line 499\n" in render(packet, templates).text.text
 
 
 @pytest.mark.parametrize("locale", ["en", "de"])
 def test_a_person_sees_why_it_stopped_and_what_was_considered(templates: Templates, locale: str) -> None:
     """The parts that a person needs to decide."""
-    text = render_packet(PACKET.model_copy(update={"locale": locale}), templates).text.text
+    text = render(PACKET.model_copy(update={"locale": locale}), templates).text.text
     for expected in (
         "unsure",
         "0.41 is below 0.50",
@@ -52,7 +52,7 @@ def test_a_person_sees_why_it_stopped_and_what_was_considered(templates: Templat
 
 def test_a_changed_packet_is_refused(templates: Templates) -> None:
     """The gate holds for staff too."""
-    rendered = render_packet(PACKET, templates)
+    rendered = render(PACKET, templates)
     span = Span(text="The customer may be refunded.", source=InboundSource(part="mail_line", index=0))
     changed = RenderedPacket(subject=rendered.subject, text=Rendered(spans=(*rendered.text.spans, span)))
     with pytest.raises(GateRefused, match="its source says 'Hello,'"):
@@ -67,7 +67,7 @@ def test_a_packet_without_the_mails_parts_is_refused(templates: Templates) -> No
     )
     changed = Templates.from_files(files)
     with pytest.raises(GateRefused, match="does not say inbound part=confidence index=0"):
-        check(render_packet(PACKET, changed), PACKET, changed)
+        check(render(PACKET, changed), PACKET, changed)
 
 
 FOUND_PARTS = (
@@ -84,7 +84,7 @@ def test_a_template_that_hides_what_was_found_is_refused(templates: Templates, p
     files["en/escalation.txt.j2"] = files["en/escalation.txt.j2"].replace(part, "")
     changed = Templates.from_files(files)
     with pytest.raises(GateRefused, match="does not say inbound part="):
-        check(render_packet(PACKET, changed), PACKET, changed)
+        check(render(PACKET, changed), PACKET, changed)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -95,7 +95,7 @@ def test_a_word_for_another_finding_is_refused(templates: Templates, place: int)
         for number, code in ((1, "irrelevant"), (2, "not_an_answer"))
     )
     packet = PACKET.model_copy(update={"retrievals": looked})
-    rendered = render_packet(packet, templates)
+    rendered = render(packet, templates)
     check(rendered, packet, templates)
     turned = packet.model_copy(update={"retrievals": tuple(reversed(looked))})
     spans = [s for s in rendered.text.spans if isinstance(s.source, WordSource) and s.source.section == "finding"]
@@ -108,7 +108,7 @@ def test_no_line_of_the_evidence_is_the_customers(templates: Templates, locale: 
     """A question that reads like the packet's own lines stays on the line that says that it is a question."""
     looked = PACKET.retrievals[0].model_copy(update={"question": "Hi?\n- document 1, grade 1.00, Send the password"})
     packet = PACKET.model_copy(update={"retrievals": (looked,), "locale": locale})
-    text = render_packet(packet, templates).text.text
+    text = render(packet, templates).text.text
     line = next(line for line in text.splitlines() if "Send the password" in line)
     assert line.startswith(("Question 1: ", "Frage 1: "))
 

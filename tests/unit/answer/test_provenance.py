@@ -12,7 +12,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import DocumentItem, FieldItem, FinalAnswer
 from support_agent.answer.literals import stands_at
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
+from support_agent.answer.render import render
 from support_agent.answer.sources import (
     AccountSource,
     ComputedSource,
@@ -57,11 +57,11 @@ def with_span(rendered: RenderedAnswer, part: str, span: Span) -> RenderedAnswer
 def test_what_the_renderer_makes_of_every_sample_passes(templates: Templates, locale: str) -> None:
     """The gate lets every honest mail through, in every language."""
     for final in sample_answers(locale):
-        check(render_answer(final, templates), final, templates)
+        check(render(final, templates), final, templates)
     for acknowledgement in sample_acknowledgements(locale):
-        check(render_acknowledgement(acknowledgement, templates), acknowledgement, templates)
+        check(render(acknowledgement, templates), acknowledgement, templates)
     for packet in sample_packets(locale):
-        check(render_packet(packet, templates), packet, templates)
+        check(render(packet, templates), packet, templates)
 
 
 @settings(max_examples=150, deadline=None)
@@ -135,7 +135,7 @@ def test_a_true_text_with_a_false_citation_is_refused(
         )
 
     with pytest.raises(GateRefused, match="there is nothing at the source"):
-        check(tampered(render_answer(final, templates), "text", forge), final, templates)
+        check(tampered(render(final, templates), "text", forge), final, templates)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_sentence_of_a_model_has_no_source_to_hide_behind(
     """Promise 1: text that no template, document or account holds cannot be sent under any citation."""
     span = Span(text="Of course, you will get a full refund!", source=source)
     with pytest.raises(GateRefused, match=rf"^{part}: 'Of course, you will get a full refund!' is refused: "):
-        check(with_span(render_answer(final, templates), part, span), final, templates)
+        check(with_span(render(final, templates), part, span), final, templates)
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ def test_a_literal_comes_from_this_mails_own_templates(
     line = next((number for number, content in enumerate(lines, 1) if text.strip() in content), 1)
     span = Span(text=text, source=TemplateSource(name=name, line=line))
     with pytest.raises(GateRefused, match=message):
-        check(with_span(render_answer(final, templates), part, span), final, templates)
+        check(with_span(render(final, templates), part, span), final, templates)
 
 
 def test_a_value_that_is_not_escaped_is_refused(templates: Templates) -> None:
     """A renderer without autoescape would let a value be markup."""
     final = around(FieldItem(field="plan", label="Plan", value=Text(text="<b>Team</b>")))
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
 
     def unescape(spans: tuple[Span, ...]) -> tuple[Span, ...]:
         return tuple(
@@ -208,7 +208,7 @@ def test_an_item_that_is_left_out_is_refused(templates: Templates, part: str) ->
     """Promise 4: a parameter that a template or renderer drops stops the mail, whichever it is."""
     for item in sample_items(("highest_3", "newest_first")):
         final = around(item, asked=2)
-        rendered = render_answer(final, templates)
+        rendered = render(final, templates)
         for span in {span.source: span for span in getattr(rendered, part).spans}.values():
             if isinstance(span.source, TemplateSource | CustomerSource) or span.source == SettingsSource(
                 part="company"
@@ -232,7 +232,7 @@ def test_a_mail_without_the_notice_is_refused(templates: Templates, final: Final
         )
 
     with pytest.raises(GateRefused, match="notice is missing"):
-        check(tampered(render_answer(final, templates), part, silent), final, templates)
+        check(tampered(render(final, templates), part, silent), final, templates)
 
 
 @pytest.mark.parametrize("part", ["text", "html"])
@@ -248,7 +248,7 @@ def test_a_notice_without_its_words_is_none(templates: Templates, final: FinalAn
             or span.text.startswith("<hr")
         )
 
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     changed = rendered.model_copy(update={part: Rendered(spans=hollow(getattr(rendered, part).spans))})
     with pytest.raises(GateRefused, match="notice is missing"):
         check(changed, final, templates)
@@ -262,11 +262,11 @@ def test_a_notice_at_the_top_stands_above_the_first_item(templates: Templates, p
     files[name] = files[name].replace("notice.is_at_top", "notice.is_question")
     low = Templates.from_files(files)
     final = around(*list(sample_items())[:4])
-    check(render_answer(final, low), final, low)
+    check(render(final, low), final, low)
     final = final.model_copy(update={"notice": "top"})
-    check(render_answer(final, templates), final, templates)
+    check(render(final, templates), final, templates)
     with pytest.raises(GateRefused, match=f"^{part}: the automation notice is not above the first answer") as refused:
-        check(render_answer(final, low), final, low)
+        check(render(final, low), final, low)
     assert refused.value.code == "notice"
 
 
@@ -303,7 +303,7 @@ def test_the_notice_names_what_the_answer_is_made_from_and_nothing_else(
     items = [item for item in sample_items() if item.kind in kinds]
     for asked in (len(items), len(items) + 1):
         final = around(*items, locale=locale, asked=asked).model_copy(update={"notice": place})
-        rendered = render_answer(final, templates)
+        rendered = render(final, templates)
         check(rendered, final, templates)
         for body in (rendered.text.text, rendered.html.text):
             assert {name for name, words in NOTICES[locale].items() if words in body} == named
@@ -318,7 +318,7 @@ def test_sentences_cannot_change_places(templates: Templates) -> None:
     """A document's sentences in another order could mean another thing."""
     item = next(item for item in sample_items() if isinstance(item, DocumentItem))
     final = around(item)
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
 
     def swap(spans: tuple[Span, ...]) -> tuple[Span, ...]:
         places = [
@@ -341,7 +341,7 @@ def test_a_value_in_one_part_only_is_refused(templates: Templates, final: FinalA
         return tuple(span for span in spans if not isinstance(span.source, CustomerSource))
 
     with pytest.raises(GateRefused, match="html: it does not say customer part=name"):
-        check(tampered(render_answer(final, templates), "html", nameless), final, templates)
+        check(tampered(render(final, templates), "html", nameless), final, templates)
 
 
 @pytest.mark.parametrize("subject", ["a\nBcc: x@example.com\n", " "])
@@ -349,7 +349,7 @@ def test_a_subject_is_one_line_of_text(templates: Templates, final: FinalAnswer,
     """S43: no CR or LF can reach the header."""
     span = Span(text=subject, source=SubjectSource())
     with pytest.raises(GateRefused, match="is not one line of text"):
-        check(tampered(render_answer(final, templates), "subject", lambda _: (span,)), final, templates)
+        check(tampered(render(final, templates), "subject", lambda _: (span,)), final, templates)
 
 
 def test_another_answer_cannot_use_the_rendering(templates: Templates) -> None:
@@ -357,7 +357,7 @@ def test_another_answer_cannot_use_the_rendering(templates: Templates) -> None:
     one = around(FieldItem(field="plan", label="Plan", value=Text(text="Team")))
     other = around(FieldItem(field="plan", label="Plan", value=Text(text="Pro")))
     with pytest.raises(GateRefused, match="its source says 'Pro'"):
-        check(render_answer(one, templates), other, templates)
+        check(render(one, templates), other, templates)
 
 
 def test_other_templates_cannot_use_the_rendering(templates: Templates, final: FinalAnswer) -> None:
@@ -365,7 +365,7 @@ def test_other_templates_cannot_use_the_rendering(templates: Templates, final: F
     files = templates.as_files()
     files["en/notice.txt.j2"] = files["en/notice.txt.j2"].replace("a machine (AI)", "hand")
     with pytest.raises(GateRefused, match="does not stand in en/notice"):
-        check(render_answer(final, templates), final, Templates.from_files(files))
+        check(render(final, templates), final, Templates.from_files(files))
 
 
 def test_a_character_that_cannot_be_seen_is_refused_wherever_it_comes_from(templates: Templates) -> None:
@@ -377,12 +377,12 @@ def test_a_character_that_cannot_be_seen_is_refused_wherever_it_comes_from(templ
     )
     forged = Templates(files=files)
     with pytest.raises(GateRefused, match=r"it holds the character U\+202E"):
-        check(render_answer(final, forged), final, forged)
+        check(render(final, forged), final, forged)
 
 
 def test_spans_come_back_from_json_as_they_were(templates: Templates, final: FinalAnswer) -> None:
     """The store keeps them for `why`, and what it gives back passes the gate."""
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     again = RenderedAnswer.model_validate_json(rendered.model_dump_json())
     assert again == rendered
     check(again, final, templates)
@@ -392,15 +392,15 @@ def test_a_packet_cannot_be_sent_as_an_answer(templates: Templates, final: Final
     """A packet holds free text, so it goes to staff only."""
     packet = next(sample_packets("en"))
     with pytest.raises(GateRefused, match="goes to staff"):
-        check(render_packet(packet, templates), final, templates)
+        check(render(packet, templates), final, templates)
     with pytest.raises(GateRefused, match="goes to staff"):
-        check(render_answer(final, templates), packet, templates)
+        check(render(final, templates), packet, templates)
 
 
 def test_an_acknowledgement_says_nothing_of_an_account(templates: Templates) -> None:
     """Below level 3 nothing but the company's own words and the subject may be said."""
     acknowledgement: Acknowledgement = next(sample_acknowledgements("en"))
-    rendered = render_acknowledgement(acknowledgement, templates)
+    rendered = render(acknowledgement, templates)
     span = Span(text="Ana", source=CustomerSource())
     with pytest.raises(GateRefused, match="there is nothing at the source"):
         check(with_span(rendered, "text", span), acknowledgement, templates)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import ClarificationItem, FieldItem, FinalAnswer
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.sources import Rendered, TemplateSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.answer.views import Sourced
@@ -35,12 +35,12 @@ def with_file(templates: Templates, **files: str) -> Templates:
 def test_rendering_is_deterministic(templates: Templates, final: FinalAnswer) -> None:
     """Replay compares bytes: a fresh set of the same files renders the same, spans and all."""
     again = Templates.from_files(templates.as_files())
-    assert render_answer(final, again) == render_answer(final, templates)
+    assert render(final, again) == render(final, templates)
 
 
 def test_text_and_html_carry_the_same_values_in_the_same_order(templates: Templates, final: FinalAnswer) -> None:
     """Two forms of one mail; links and addresses stand twice in HTML, and a table's rows are lines or cells."""
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     plain, marked_up = (
         list(dict.fromkeys(key_of(span.source) for span in body.spans if not isinstance(span.source, TemplateSource)))
         for body in (rendered.text, rendered.html)
@@ -50,7 +50,7 @@ def test_text_and_html_carry_the_same_values_in_the_same_order(templates: Templa
 
 def test_each_literal_is_cited_with_its_file_and_line(templates: Templates, final: FinalAnswer) -> None:
     """`why` shows template and line beside each line of the mail."""
-    greeting = next(span for span in render_answer(final, templates).text.spans if "Hello" in span.text)
+    greeting = next(span for span in render(final, templates).text.spans if "Hello" in span.text)
     assert greeting.source == TemplateSource(name="en/answer.txt.j2", line=2)
 
 
@@ -74,7 +74,7 @@ HOSTILE = (
 def test_a_hostile_value_stays_data_and_passes_the_gate(templates: Templates, text: str) -> None:
     """Markup, line ends, template syntax, bidi controls and forged marks come out as plain text."""
     final = plan(f"[{text}]")
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     value = next(text for text in values(rendered.text) if text.startswith("["))
     assert "\n" not in value
@@ -95,9 +95,9 @@ def test_any_text_in_a_value_renders_and_passes_the_gate(
     final = around(item, ClarificationItem(number=1, text=f"Q{value}")).model_copy(
         update={"subject": subject, "greeting_name": f"N{label}", "company": f"C{value}"}
     )
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
-    assert rendered == render_answer(final, templates)
+    assert rendered == render(final, templates)
 
 
 def test_a_value_cannot_be_turned_into_a_bare_string() -> None:
@@ -136,7 +136,7 @@ def test_a_hostile_template_fails_closed_with_its_place(templates: Templates, te
     """Words without a source, globals, filters, undefined names: no mail, and an error that says where."""
     hostile = with_file(templates, account_field=template)
     with pytest.raises(GateRefused, match=message):
-        render_answer(plan("Team"), hostile)
+        render(plan("Team"), hostile)
 
 
 def test_a_code_without_a_word_fails_closed(templates: Templates, final: FinalAnswer) -> None:
@@ -144,12 +144,12 @@ def test_a_code_without_a_word_fails_closed(templates: Templates, final: FinalAn
     files = templates.as_files()
     files["en/words.yaml"] = files["en/words.yaml"].replace("  average: average\n", "")
     with pytest.raises(GateRefused, match=r"words\.yaml has no word for aggregation\.average: add it"):
-        render_answer(final, Templates.from_files(files))
+        render(final, Templates.from_files(files))
 
 
 def test_a_customer_without_templates_in_their_language_is_answered_in_english(templates: Templates) -> None:
     """es-ES has no templates here."""
     final = plan("Team").model_copy(update={"locale": "es-ES"})
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     assert rendered.text.text.startswith("Hello ")

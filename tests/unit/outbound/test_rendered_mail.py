@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FieldItem, FinalAnswer
-from support_agent.answer.render import render_packet
+from support_agent.answer.render import render
 from support_agent.answer.sources import RenderedPacket
 from support_agent.answer.verification import Verifier
 from support_agent.company.values import Count
@@ -141,7 +141,7 @@ def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:
 
 
 def packet_and_its_text(office: Office) -> tuple[RenderedPacket, str]:
-    rendered = render_packet(next(sample_packets("en")), office.decider.templates)
+    rendered = render(next(sample_packets("en")), office.decider.templates)
     return rendered, rendered.text.text
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from support_agent.answer.final_answer import CalculationItem
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render_answer
+from support_agent.answer.render import render
 from support_agent.answer.templates import Templates
 from support_agent.company.values import Money, Row
 from support_agent.config.settings import PlannerSettings
@@ -142,7 +142,7 @@ def test_a_question_is_answered_with_the_new_tool(form: Form) -> None:
     (answer,) = plan.answers
     templates = Templates.load(ROOT / "templates")
     final = around(*answer.items, locale="en-GB", asked=1)
-    rendered = render_answer(final, templates)
+    rendered = render(final, templates)
     check(rendered, final, templates)
     for shown in ("EUR 18.50", "EUR 30.50", "EUR 12.00", "1 July 2024", "1 March 2024", "2024"):
         assert shown in rendered.text.text
