@@ -39,7 +39,7 @@ def autonomy(context: typer.Context, config: ConfigOption = None, as_json: JsonO
     """
     context.obj = (config, as_json)
     if context.invoked_subcommand is None:
-        _show(context, config, as_json)
+        _show(config, as_json)
 
 
 @autonomy_app.command("set")
@@ -142,10 +142,10 @@ def _change(
     group_config, group_json = context.obj
     with _opened(config or group_config) as (store, _, titles):
         change(store, titles)
-    _show(context, config or group_config, as_json or group_json, item)
+    _show(config or group_config, as_json or group_json, item)
 
 
-def _show(context: typer.Context, config: Path | None, as_json: bool, item: str | None = None) -> None:
+def _show(config: Path | None, as_json: bool, item: str | None = None) -> None:
     from support_agent.ops.autonomy_report import report
 
     with _opened(config) as (store, settings, titles):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from support_agent.cli import backtest_printing as printing
-from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, quiet_log, settings_of
 from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.errors import ConfigError
 
@@ -74,7 +74,6 @@ def backtest(
     words.
     """
     from support_agent.app.dry_runs import open_bench, read_past
-    from support_agent.config.log import configure_log
     from support_agent.ops.backtest.page import backtest_page
     from support_agent.ops.backtest.report import report_of
     from support_agent.ops.backtest.running import past_of, with_own
@@ -83,7 +82,7 @@ def backtest(
     check_page(html)
     addresses = own or []
     settings = with_own(settings_of(config), addresses)
-    configure_log(settings.log.model_copy(update={"level": "critical"}))
+    quiet_log(settings, "critical")
     mails = read_past(settings, paths or [], _utc(since))
     bench = open_bench(settings, as_level, without_model=without_model)
     past = past_of(mails, addresses, bench, _work(work, config), _told())
@@ -115,7 +114,6 @@ def what_if(
     twice; what `backtest` has decided already is used again. Nothing is stored besides --work, and nothing is sent.
     """
     from support_agent.app.dry_runs import open_bench, read_past, read_stored
-    from support_agent.config.log import configure_log
     from support_agent.ops.backtest.running import past_of, with_own
     from support_agent.ops.backtest.what_if import compare, thresholds_in
 
@@ -125,7 +123,7 @@ def what_if(
     addresses = own or []
     settings = with_own(settings_of(config), addresses)
     changed = with_own(settings_of(config, changes), addresses)
-    configure_log(settings.log.model_copy(update={"level": "critical"}))
+    quiet_log(settings, "critical")
     mails = read_past(settings, paths, _utc(since)) if paths else read_stored(settings, _utc(since))
     level = PROVEN_BY_MAIL if as_level is None and not paths else as_level
     folder = _work(work, config)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, quiet_log, settings_of
 
 
 def calibrate(
@@ -38,7 +38,6 @@ def calibrate(
     be proven with 95 % certainty and is never below planner.threshold_floor. With too few questions no threshold
     changes. Without --write nothing is stored.
     """
-    from support_agent.config.log import configure_log
     from support_agent.ops.evals.calibrating import calibrate as run_calibrate
     from support_agent.ops.evals.calibrating import table
     from support_agent.ops.evals.mail_labels import read_labels
@@ -47,7 +46,7 @@ def calibrate(
 
     check_picture(picture)
     settings = settings_of(config)
-    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    quiet_log(settings)
     labels = read_labels(mails) if mails else ()
     made, found = run_calibrate(settings, risk, labels, now())
     if picture is not None:

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple, assert_never
 import typer
 from pydantic import BaseModel
 
-from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, quiet_log, settings_of
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 
@@ -97,7 +97,6 @@ def eval_(
     send_record(KIND,ID,COLUMN or all), escalate or ask_clarification. customer, kind, language and sections are
     optional. With sections, an answer is wrong if its document has none of the headings of any_of.
     """
-    from support_agent.config.log import configure_log
 
     asked = _Asked(data or folder, train, test, oos, picture)
     foreign = [name for name, (value, of) in asked.options().items() if value and benchmark is not of]
@@ -107,7 +106,7 @@ def eval_(
         raise ConfigError(f"{folder} and --data {data}: name one of them")
     votes = {} if model_votes is None else {"planner.model_votes": model_votes.value}
     settings = settings_of(config, votes, optional=benchmark is Benchmark.INTENTS)
-    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    quiet_log(settings)
     measured, text = _measure(benchmark, settings, asked)
     print_data(measured, as_json, text)
 

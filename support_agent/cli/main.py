@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +26,7 @@ from support_agent.cli.desk import desk
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
 from support_agent.cli.model import model_app
-from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption, stopped_by_signal
+from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption, quiet_log, stopped_by_signal
 from support_agent.cli.options import config_file as _config_file
 from support_agent.cli.options import now as _now
 from support_agent.cli.options import print_data as _print
@@ -195,11 +194,11 @@ def try_(
 
     settings = _settings(config)
     raws = [(str(path), read_mail(path, settings.imap.max_message_bytes)) for path in mails]
-    with _quiet_log(settings):
-        dry_run = open_dry_run(settings)
-        for file, raw in raws:
-            tried = dry_run.try_mail(file, raw, _now(), as_level=as_level, as_customer=as_customer)
-            typer.echo(tried.line.model_dump_json() if as_json else case_printing.dry_run(tried))
+    quiet_log(settings)
+    dry_run = open_dry_run(settings)
+    for file, raw in raws:
+        tried = dry_run.try_mail(file, raw, _now(), as_level=as_level, as_customer=as_customer)
+        typer.echo(tried.line.model_dump_json() if as_json else case_printing.dry_run(tried))
 
 
 @app.command("inspect")
@@ -319,7 +318,8 @@ def replay(
             "--plan-config, --model, --policies and --templates need --plan: without it no mail is decided again"
         )
     settings = _settings(config)
-    with open_store(settings) as store, _quiet_log(settings):
+    quiet_log(settings)
+    with open_store(settings) as store:
         mails = chosen(store, case=case, since=since.replace(tzinfo=UTC) if since else None)
         report = Report(replayed=run_replay(store, mails))
         if plan:
@@ -344,8 +344,8 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from support_agent.ops.doctor import diagnose
 
     settings = _settings(config)
-    with _quiet_log(settings):
-        diagnoses = diagnose(settings, real_probes(_now()))
+    quiet_log(settings)
+    diagnoses = diagnose(settings, real_probes(_now()))
     _print(diagnoses, as_json, printing.diagnoses(diagnoses))
     raise typer.Exit(FAILED if any(entry.severity is Health.ERROR for entry in diagnoses) else DONE)
 
@@ -364,12 +364,3 @@ def demo(
             f"the demo needs {error.name}: install the extra, `pip install 'support-agent[demo]'`"
         ) from error
     run_demo(workspace, _now(), typer.echo)
-
-
-@contextmanager
-def _quiet_log(settings: Settings) -> Iterator[None]:
-    """Commands that print data log warnings only."""
-    from support_agent.config.log import configure_log
-
-    configure_log(settings.log.model_copy(update={"level": "warning"}))
-    yield

@@ -60,6 +60,13 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def quiet_log(settings: Settings, level: str = "warning") -> None:
+    """Log little: for commands that print data."""
+    from support_agent.config.log import configure_log
+
+    configure_log(settings.log.model_copy(update={"level": level}))
+
+
 def stopped_by_signal() -> Event:
     """An event that SIGTERM and SIGINT set, for what runs until it is stopped; for one caller in a process.
 

@@ -10,7 +10,7 @@ import uuid
 import typer
 
 from support_agent.cli import printing
-from support_agent.cli.options import DONE, FAILED, ConfigOption, JsonOption, print_data, settings_of
+from support_agent.cli.options import DONE, FAILED, ConfigOption, JsonOption, print_data, quiet_log, settings_of
 
 
 def probe(config: ConfigOption = None, as_json: JsonOption = False) -> None:
@@ -20,10 +20,9 @@ def probe(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     with 1 if no answer came back, or not the one of probe.document.
     """
     from support_agent.app.probes import open_probe
-    from support_agent.config.log import configure_log
 
     settings = settings_of(config)
-    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    quiet_log(settings)
     with open_probe(settings) as opened:
         probed = opened.run(uuid.uuid4().hex)
     print_data(probed, as_json, printing.probed(probed))

@@ -281,7 +281,7 @@ def _report(message: Message, raw: bytes) -> DeliveryStatus:
     """The fields of all report parts, and of the text, because some gateways turn report parts into text."""
     texts = [message.text] if re.search(r"^(final|original)-recipient:", message.text, re.I | re.M) else []
     if not (STATUS_PARTS | NOTIFICATION_PARTS).isdisjoint(message.content_types):
-        texts = [*_report_texts(message, raw), *texts]
+        texts = [*_report_texts(raw), *texts]
     read = [read_delivery_status(text) for text in texts]
     return DeliveryStatus(
         tuple(dict.fromkeys(value for one in read for value in one.envelope_ids)),
@@ -290,7 +290,7 @@ def _report(message: Message, raw: bytes) -> DeliveryStatus:
     )
 
 
-def _report_texts(message: Message, raw: bytes) -> Iterator[str]:
+def _report_texts(raw: bytes) -> Iterator[str]:
     try:
         whole = careful_tree(raw[:MAX_BOUNCE_BYTES])
     except Exception:  # beyond the parser's limits; as in `message`
