@@ -17,6 +17,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
+from scipy.special import softmax  # type: ignore[import-untyped]
 
 from support_agent.models.embedding.port import Vectors
 from support_agent.tools.base import Acts
@@ -50,8 +51,7 @@ def acts_of(text: str, vector: Vectors, embedder: str) -> Acts:
     if weights is None:
         return Acts(**dict.fromkeys(ACTS, 1 / len(ACTS)))
     scores = weights @ inputs([text], vector[None])[0]
-    raised = np.exp(scores - scores.max())
-    return Acts(**dict(zip(ACTS, map(float, raised / raised.sum()), strict=True)))
+    return Acts(**dict(zip(ACTS, map(float, softmax(scores)), strict=True)))
 
 
 @cache

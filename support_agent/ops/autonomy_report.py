@@ -131,7 +131,9 @@ def set_by_hand(store: Store, titles: Mapping[str, str], key: str, mode: Mode, w
     Raises:
         ConfigError: the company has no such item.
     """
-    _require(key, titles)
+    if key not in titles:
+        todo = "`support-agent autonomy` lists the items"
+        raise ConfigError(f"there is no item {key!r}{nearest(key, titles)}: {todo}", code="no_item")
     store.modes.change(key, mode, ModeSource.BY_HAND, OPERATOR, why or "no reason given", now)
 
 
@@ -143,9 +145,3 @@ def undo(store: Store, key: str, now: datetime) -> None:
     """
     if store.modes.undo(key, now) is None:
         raise ConfigError(f"the mode of {key} was not changed: `support-agent autonomy` lists the items")
-
-
-def _require(key: str, titles: Mapping[str, str]) -> None:
-    if key not in titles:
-        todo = "`support-agent autonomy` lists the items"
-        raise ConfigError(f"there is no item {key!r}{nearest(key, titles)}: {todo}", code="no_item")

@@ -106,7 +106,7 @@ def _offered(
     return tuple(offered(ticket, agent.secret, agent.address, found, may_answer=may_answer))
 
 
-def ticket_of(case_id: CaseId, scope: CommandScope, proposal: str | None, leaves_at: datetime | None = None) -> Ticket:
+def ticket_of(case_id: CaseId, scope: CommandScope, proposal: str | None, leaves_at: datetime | None) -> Ticket:
     """What the keys of a packet are bound to.
 
     Args:

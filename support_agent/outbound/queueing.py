@@ -371,7 +371,7 @@ class OutboundQueue:
         mail_id: MailId,
         case_id: CaseId | None,
         raw: bytes,
-        number: int = 1,
+        number: int,
     ) -> OutgoingMail:
         """A mail for the outbox, with the data to rebuild it, which need its templates."""
         agent, verp = self.settings.agent, self.settings.smtp.verp

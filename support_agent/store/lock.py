@@ -36,7 +36,7 @@ started, so that its holder could not renew it."""
 
 
 @contextmanager
-def among_workers(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[bool]:
+def among_workers(url: str, holder: str, *, timeout_s: float) -> Iterator[bool]:
     """Work on a store, on PostgreSQL beside other workers; yields whether there can be others.
 
     A restart of the server, or a cut connection, ends the lock, and it is not taken again. That is safe without a new

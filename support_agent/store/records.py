@@ -379,7 +379,7 @@ class Timeline(Record):
     mails: tuple[MailTimeline, ...]
 
 
-def outbox_id_of(mail_id: MailId, kind: OutgoingKind, number: int = 1) -> OutboxId:
+def outbox_id_of(mail_id: MailId, kind: OutgoingKind, number: int) -> OutboxId:
     """Return the key of the outbox row of a mail of ours."""
     return OutboxId(f"{mail_id}-{kind.named(number)}")
 

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
+from scipy import special  # type: ignore[import-untyped]
 
 from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Drafted, Ended, Ending, Memory, Retrieved
@@ -236,7 +237,5 @@ def softmax(scores: Floats, is_possible: Sequence[bool] | NDArray[np.bool_]) -> 
         scores: Shape (..., len(ACTIONS)).
         is_possible: The same shape, one of each row true.
     """
-    masked = np.where(is_possible, scores, -np.inf)
-    powers: Floats = np.exp(masked - masked.max(axis=-1, keepdims=True))
-    shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    shares: Floats = special.softmax(np.where(is_possible, scores, -np.inf), axis=-1)
     return shares

@@ -122,7 +122,7 @@ class Body:
         )
 
 
-def read_body(message: Part, *, is_crlf: bool = True) -> Body:
+def read_body(message: Part, *, is_crlf: bool) -> Body:
     """Read the tree of a parsed mail. Of alternatives, the plain text is used, else the richest."""
     body = Body(is_crlf=is_crlf)
     _walk(message, body, 0)

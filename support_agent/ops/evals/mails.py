@@ -80,11 +80,6 @@ class Score(Frozen):
         ranked = sorted(self.seconds) or [0.0]
         return ranked[ceil(0.95 * len(ranked)) - 1]
 
-    @property
-    def named_of_answered(self) -> float:
-        """0..1: as `right_of_answered`, but a right document with a wrong section counts as right."""
-        return (self.answered - self.wrong + self.wrong_section) / self.answered if self.answered else 1.0
-
 
 COUNTS = tuple(name for name, field in Score.model_fields.items() if field.annotation is int)
 """The fields of a score that are added up over mails."""
