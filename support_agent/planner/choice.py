@@ -60,7 +60,6 @@ class Choice(Frozen):
     """The votes sorted by probability; the first option is chosen."""
 
     votes: tuple[Vote, ...]
-    combiner: str
     usage: Usage
 
     @property
@@ -244,13 +243,13 @@ class Chooser:
             for option, vote, before, after in zip(listed, said, weighed.chances, chances, strict=True)
         ]
         ranked = tuple(sorted(joined, key=lambda vote: -vote.probability))
-        return Choice(votes=ranked, combiner=self.combiner.version, usage=usage)
+        return Choice(votes=ranked, usage=usage)
 
     def argument(self, question: str, ask: str, options: Sequence[Option]) -> Choice:
         """Choose the member of a closed set for an argument; the model is not asked about a single option."""
         if len(options) == 1:
             only = Vote(key=options[0].key, mentioned=options[0].mentioned, probability=1.0)
-            return Choice(votes=(only,), combiner=ARGUMENT_VERSION, usage=Usage())
+            return Choice(votes=(only,), usage=Usage())
         picks, _, usage = self._pick(question, ask, options)
         said = [max(pick, LOWEST_PICK) for pick in picks]
         weighed = zip(options, said, strict=True)
@@ -260,7 +259,7 @@ class Chooser:
             for option, pick, chance in zip(options, said, chances, strict=True)
         ]
         ranked = tuple(sorted(votes, key=lambda vote: -vote.probability))
-        return Choice(votes=ranked, combiner=ARGUMENT_VERSION, usage=usage)
+        return Choice(votes=ranked, usage=usage)
 
     def _pick(self, question: str, ask: str, options: Sequence[Option]) -> Picks:
         titles = tuple(option.title for option in options)

@@ -219,7 +219,7 @@ class _GuidedRun(PlanRun):
             if first not in {form.key for form in fitting}:
                 raise Stop(Reason.NOT_COVERED)
             vote = Vote(key=first, mentioned=sure, probability=sure)
-            return Choice(votes=(vote,), combiner=ARGUMENT_VERSION, usage=Usage())
+            return Choice(votes=(vote,), usage=Usage())
         likeliest = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
         options = [
             Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in likeliest

@@ -82,11 +82,6 @@ class Kept(Record):
     counts: dict[str, int] = Field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the store knows nothing of the person."""
-        return not (self.cases or self.mails or self.suppressions)
-
     def require_finished(self) -> None:
         """Refuse to delete what is being handled or may still leave.
 

@@ -67,7 +67,7 @@ def chosen(*votes: tuple[str, float, float]) -> Choice:
         Vote(key=key, similarity=0.0, mentioned=mentioned, picked=None, judged=None, probability=probability)
         for key, mentioned, probability in votes
     )
-    return Choice(votes=tuple(made), combiner="", usage=Usage())
+    return Choice(votes=tuple(made), usage=Usage())
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_where_the_model_picks_another_column_than_the_words_name_everything_is_
     """ "Each month ... my bank statement" begins with the word of a state, and asks for a sum."""
     state = Vote(key="state", mentioned=1.0, picked=-2.0, probability=0.9)
     monthly = Vote(key="monthly", picked=-0.5, probability=0.1)
-    votes = Choice(votes=(state, monthly), combiner="", usage=Usage())
+    votes = Choice(votes=(state, monthly), usage=Usage())
     assert columns_of(votes, 0.98, 0.6) == (("all",), 0.98)
-    agreed = Choice(votes=(state.model_copy(update={"picked": -0.1}), monthly), combiner="", usage=Usage())
+    agreed = Choice(votes=(state.model_copy(update={"picked": -0.1}), monthly), usage=Usage())
     assert columns_of(agreed, 0.98, 0.6)[0] == ("state",)
 
 

@@ -23,7 +23,7 @@ NONE = frozenset({NONE_KEY})
 
 def chosen(**chances: float) -> Choice:
     votes = [Vote(key=key, probability=chance) for key, chance in chances.items()]
-    return Choice(votes=tuple(sorted(votes, key=lambda vote: -vote.probability)), combiner="x", usage=Usage())
+    return Choice(votes=tuple(sorted(votes, key=lambda vote: -vote.probability)), usage=Usage())
 
 
 def right(count: int, confidence: float) -> list[Said]:
