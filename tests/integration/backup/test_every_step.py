@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 
 from support_agent.config.settings import CompanySettings
 from support_agent.ops.backup.archive import read
+from support_agent.store.connections import normalise_url
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from tests.backups import back_up, live, office_on, put_back
@@ -142,8 +144,20 @@ def test_after_a_disaster_no_customer_hears_of_the_restored_agent(life: Life, re
 
 def _restored(office: Office, taken: Taken, *, is_exact: bool = False) -> None:
     office.store.close()
+    _empty(office.settings.store.url)
     put_back(taken.archive, office.settings, is_exact=is_exact, may_replace=True)
     office.transport.given.clear()
+
+
+def _empty(url: str) -> None:
+    """Make a database of PostgreSQL as it was created: an exact restore of a file replaces no store there."""
+    if url.startswith("sqlite"):
+        return
+    with create_engine(normalise_url(url), poolclass=NullPool).begin() as server:
+        schemas = server.execute(text("SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'"))
+        for name in list(schemas.scalars()):
+            server.execute(text(f"DROP SCHEMA {name} CASCADE"))
+        server.execute(text("CREATE SCHEMA public"))
 
 
 def _is_cared_for(store: Store, mail_id: str, taken: Taken) -> None:

@@ -148,7 +148,7 @@ def test_a_case_of_others_that_names_the_person_is_listed_and_stays(office: Offi
     assert mail is not None
     traces = find(office, tmp_path)
     assert traces.elsewhere == (mail.case_id,)
-    assert traces.kept.is_empty
+    assert not any((traces.kept.cases, traces.kept.mails, traces.kept.suppressions))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_addresses_alike_are_other_people(office: Office, tmp_path: Path) -> Non
         office.handle(of_vera("Can I get a refund?", address, number))
     office.handle(of_vera("Can I get a refund?", "mistralneedle@example.net.example.org", 3))
     traces = find(office, tmp_path)
-    assert traces.kept.is_empty
+    assert not any((traces.kept.cases, traces.kept.mails, traces.kept.suppressions))
     assert traces.elsewhere == ()
 
 

@@ -68,8 +68,8 @@ def outbox_reads() -> Iterator[list[str]]:
 
 
 def bodies(queries: list[str]) -> int:
-    """How many of the queries read whole mails."""
-    return sum("outbox.raw" in query for query in queries)
+    """How many of the queries read a whole mail to send it: the audit log reads it again, by its kind."""
+    return sum("outbox.raw" in query and "outbox.kind IN" not in query for query in queries)
 
 
 def test_what_is_held_costs_a_round_the_same_however_much_it_is(paused: Office) -> None:
@@ -117,7 +117,7 @@ def test_s12_a_limit_that_is_reached_in_a_round_ends_the_reading_of_what_it_hold
     with outbox_reads() as queries:
         send_due(office)
     kinds = [row.kind for row in office.store.outbox.find(status=OutboxStatus.SENT)]
-    assert (kinds.count(ANSWER), kinds.count(PACKET), bodies(queries)) == (4, 1, 11)
+    assert (kinds.count(ANSWER), kinds.count(PACKET), bodies(queries)) == (4, 1, 7)
 
 
 def test_s61_a_clock_that_goes_back_in_a_round_makes_no_second_try_in_it(
