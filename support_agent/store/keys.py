@@ -283,12 +283,14 @@ class Keys:
         here = {mail_id: self._as_used(mail_id, key) for mail_id, key in connection.execute(query)}
         for mail_id, key in here.items():
             if key != keys[mail_id] and DESTROYED not in (key, keys[mail_id]):
-                why = f"mail {mail_id} has another key in {self.place}: the store there has handled mails already"
+                why = f"mail {mail_id} has another key in {self.place}, of another store or of a worker that ran there"
                 raise ConfigError(f"{why}; nothing was copied: use an empty database, or another store.keys_url")
         gone = [mail_id for mail_id, key in here.items() if key != DESTROYED and keys[mail_id] == DESTROYED]
         connection.execute(self._table.update().where(self._table.c.mail_id.in_(gone)).values(key=DESTROYED))
-        for mail_id in keys.keys() - here.keys():
-            self._insert(connection, mail_id, keys[mail_id] and _wrapped(self._master, mail_id, keys[mail_id]))
+        new = {mail_id: key and _wrapped(self._master, mail_id, key) for mail_id, key in keys.items()}
+        added = [{"mail_id": mail_id, "key": key} for mail_id, key in new.items() if mail_id not in here]
+        if added:
+            connection.execute(self._table.insert(), added)
         return len(keys)
 
     @contextmanager
