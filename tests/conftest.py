@@ -15,8 +15,9 @@ import structlog
 from hypothesis import settings
 
 from support_agent.config.settings import CompanySettings
+from support_agent.models.memory import usable_bytes
 from support_agent.ops import check
-from tests import compiled_once, model_threads, remembered_vectors, shared_folder
+from tests import compiled_once, remembered_vectors, shared_folder
 from tests.checked_once import CheckedOnce
 from tests.fakes_journey import Office, make_company, office_in
 
@@ -36,20 +37,23 @@ settings.load_profile("suite")
 """No test fails by the clock of a machine that does other work, too."""
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 1024**3
+PROCESS_BYTES = 4 * 1024**3
+"""What a process takes that has all models open, and some servers."""
 
 
 def pytest_configure() -> None:
-    """Put the tests' folders into memory where there is room: a store waits for the disk at each of its commits.
-
-    Beside other tests a model computes with one thread: its threads wait for each other without sleeping, and two
-    models with a thread for each core would take many times as long.
-    """
-    if os.environ.get("PYTEST_XDIST_WORKER"):
-        os.environ.setdefault(model_threads.VARIABLE, "1")
+    """Put the tests' folders into memory where there is room: a store waits for the disk at each of its commits."""
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
         memory = os.statvfs(MEMORY)
         if memory.f_bavail * memory.f_frsize >= ENOUGH_BYTES and not memory.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process for each core, and one more for the tests that wait for servers, where the models fit into memory."""
+    cores = os.cpu_count() or 1
+    waits = "not servers" not in config.option.markexpr
+    return cores + (waits and (usable_bytes() or 0) >= (cores + 1) * PROCESS_BYTES)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,9 +8,9 @@ tests/unit/extraction/test_html_text.py.
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from typing import NamedTuple
 
+from support_agent.extraction.markup import MarkupReader
 from support_agent.extraction.visibility import MAX_OPEN, SILENT, VOID, has_no_size, is_hidden
 
 BLOCK = frozenset(
@@ -56,9 +56,9 @@ def html_to_text(html: str) -> Extract:
     return Extract(reader.text(), is_whole)
 
 
-class _Reader(HTMLParser):
+class _Reader(MarkupReader):
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self._lines: list[str] = []
         self._words: list[str] = []
         self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides its content, `_has_no_size` before
@@ -66,10 +66,6 @@ class _Reader(HTMLParser):
         self._has_no_size = False
         self._quotes = 0
         self._preformatted = 0
-
-    def updatepos(self, i: int, j: int) -> int:
-        """Skip the count of line numbers: only error messages use it, and it takes a tenth of the time."""
-        return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "br":

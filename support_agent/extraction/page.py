@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from html.parser import HTMLParser
 
 from support_agent.extraction.blocks import Block, Collector, Kind
+from support_agent.extraction.markup import MarkupReader
 from support_agent.extraction.visibility import MAX_OPEN, SILENT, VOID, Attributes, has_no_size, is_hidden
 
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -64,9 +64,9 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("cp1252", "replace")
 
 
-class _Reader(HTMLParser):
+class _Reader(MarkupReader):
     def __init__(self, found: Collector) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self._found = found
         self._words: list[str] = []
         self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides its content, `_has_no_size` before
@@ -82,10 +82,6 @@ class _Reader(HTMLParser):
         self._mains: list[tuple[int, int]] = []
         self._main_start = 0
         self._pending: list[str] = []
-
-    def updatepos(self, i: int, j: int) -> int:
-        """Skip the count of line numbers: only error messages use it."""
-        return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "br":

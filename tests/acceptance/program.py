@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from support_agent.demo import read_mails
 from support_agent.demo.workspace import CONFIG_FILE
-from tests import model_threads
 
 PROGRAM = Path(sys.executable).with_name("support-agent")
 TIMEOUT_S = 500.0
@@ -33,9 +32,8 @@ class Done(NamedTuple):
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment with these settings: {"IMAP__HOST": ...}; of its own only the model's threads."""
-    own = {key: value for key, value in os.environ.items() if key.startswith("SUPPORT_AGENT_")}
-    kept = {key: value for key, value in os.environ.items() if key not in own or key == model_threads.VARIABLE}
+    """This process's environment with these settings, {"IMAP__HOST": ...}, and with none of its own."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SUPPORT_AGENT_")}
     return kept | {f"SUPPORT_AGENT__{key}": value for key, value in (settings or {}).items()}
 
 

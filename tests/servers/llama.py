@@ -25,7 +25,6 @@ from pydantic import SecretStr
 from support_agent.config.settings import ModelSettings
 from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.models.pulling import cache_dir, locate
-from tests.model_threads import model_threads
 from tests.servers.postgres import skip_or_fail
 
 if TYPE_CHECKING:
@@ -79,8 +78,7 @@ def llama_model(model_file: Path, model_clock: Clock) -> Iterator[LlamaModel]:
     """The embedded model with two instances, loaded once."""
     from support_agent.models.llama import LlamaModel
 
-    threads = model_threads()
-    model = LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, threads=threads, instances=2, clock=model_clock)
+    model = LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, instances=2, clock=model_clock)
     yield model
     model.close()
 
@@ -105,8 +103,6 @@ def serve(model_file: Path, log: Path, context_tokens: int = SERVER_CONTEXT_TOKE
         "n_ctx": context_tokens,
         "logits_all": True,
     }
-    if model_threads():
-        options |= {"n_threads": model_threads(), "n_threads_batch": model_threads()}
     arguments = [f"--{name}={value}" for name, value in options.items()]
     with log.open("wb") as out:
         process = subprocess.Popen([sys.executable, "-m", "llama_cpp.server", *arguments], stdout=out, stderr=out)

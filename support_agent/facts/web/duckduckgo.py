@@ -8,12 +8,12 @@ server by tests/integration/facts/test_web_sources.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html.parser import HTMLParser
 from typing import NamedTuple
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import TransientError
+from support_agent.extraction.markup import MarkupReader
 from support_agent.facts.web.client import WebClient, apart
 from support_agent.facts.web.page_text import HTML_TYPES, decoded
 from support_agent.facts.web.pages import Page, PageReader
@@ -76,20 +76,16 @@ def _target(base: str, address: str) -> str:
     return absolute
 
 
-class _ResultReader(HTMLParser):
+class _ResultReader(MarkupReader):
     """Gathers links and snippets by their classes; a snippet belongs to the link before it."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.results: list[list[str]] = []
         self.is_empty = False
         self._is_ad = False
         self._part = 0
         self._tag = ""
-
-    def updatepos(self, i: int, j: int) -> int:
-        """Line numbers are not used."""
-        return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
