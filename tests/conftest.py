@@ -53,7 +53,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """A process for each core, and one more for the tests that wait for servers, where the models fit into memory."""
     cores = os.cpu_count() or 1
     waits = "not servers" not in config.option.markexpr
-    return cores + (waits and (usable_bytes() or 0) >= (cores + 1) * PROCESS_BYTES)
+    has_room = (usable_bytes() or 0) >= (cores + 1) * PROCESS_BYTES
+    return cores + 1 if waits and has_room else cores
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

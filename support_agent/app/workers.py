@@ -7,9 +7,7 @@ tests/crash with real processes, whose workers `start_workers` starts of other p
 
 from __future__ import annotations
 
-import os
 import random
-import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +32,7 @@ from support_agent.models.writer import LanguageModel
 from support_agent.ops.check import require_sound_files
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.pipeline import handle
-from support_agent.store.lock import among_workers
+from support_agent.store.lock import among_workers, this_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
@@ -120,9 +118,8 @@ def start_workers(parts: Mapping[str, Parts]) -> Iterator[dict[str, Worker]]:
 def _started(brand: str, parts: Parts, engine: Engine) -> Iterator[Worker]:
     """Start the worker of one mailbox; its journeys run in the engine, which is launched later."""
     settings, itself = parts.settings, engine.executor_id
-    holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with (
-        among_workers(settings.store.url, holder, timeout_s=timeout_s) as has_others,
+        among_workers(settings.store.url, this_process(), timeout_s=settings.store.timeout_s) as has_others,
         parts.open_store() as store,
     ):
         store.sealing.require_keys(may_create=True)

@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
-from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of, this_process
+from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of
 
 CREATE = "create"
 ArchiveArgument = Annotated[Path, typer.Argument(metavar="BACKUP", help="The backup's folder.")]
@@ -129,6 +129,7 @@ def restore(
     from support_agent.ops.backup.archive import verify as verify_archive
     from support_agent.ops.backup.company_files import restore_files
     from support_agent.ops.backup.restoring import restore as restore_backup
+    from support_agent.store.lock import this_process
 
     if to is not None:
         manifest = verify_archive(archive)

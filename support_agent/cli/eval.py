@@ -97,7 +97,6 @@ def eval_(
     send_record(KIND,ID,COLUMN or all), escalate or ask_clarification. customer, kind, language and sections are
     optional. With sections, an answer is wrong if its document has none of the headings of any_of.
     """
-
     asked = _Asked(data or folder, train, test, oos, picture)
     foreign = [name for name, (value, of) in asked.options().items() if value and benchmark is not of]
     if foreign:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,11 +47,6 @@ def config_file(path: Path | None) -> Path:
     if not found.is_file():
         raise ConfigError(f"no configuration at {found}: run 'support-agent init DIR', or name it with --config")
     return found
-
-
-def this_process(doing: str) -> str:
-    """This process, as it is described to another that must wait for it."""
-    return f"pid {os.getpid()} on {socket.gethostname()}, {doing}"
 
 
 def now() -> datetime:

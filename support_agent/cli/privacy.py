@@ -14,7 +14,7 @@ import typer
 from pydantic import SecretStr
 
 from support_agent.cli.backtest import WORK_FOLDER
-from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of, this_process
+from support_agent.cli.options import ConfigOption, JsonOption, config_file, now, print_data, settings_of
 from support_agent.cli.printing import forgotten, person_traces
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def copy(
     """
     from support_agent.errors import ConfigError
     from support_agent.ops.backup.key_copy import copy_keys
+    from support_agent.store.lock import this_process
 
     mailboxes = dict(_mailboxes(config))
     if brand not in mailboxes:

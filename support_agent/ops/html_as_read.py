@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+from support_agent.extraction.markup import MarkupReader
 
 _BLOCKS = frozenset({"div", "h1", "h2", "h3", "h4", "li", "ol", "p", "table", "tr", "ul", "hr", "br", "blockquote"})
 _CELLS = frozenset({"td", "th"})
@@ -21,9 +21,9 @@ def as_read(markup: str) -> str:
     return "\n".join(line.strip(" |") for line in lines if line.strip(" |"))
 
 
-class _Reader(HTMLParser):
+class _Reader(MarkupReader):
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.parts: list[str] = []
         self._link = ""
         self._link_text = ""

@@ -119,12 +119,8 @@ class Keys:
             return True
         if self._is_sqlite:
             return file_of(self.url).is_file()
-        with self._mapped():
-            database = create_engine(self.url, hide_parameters=True)
-            try:
-                return inspect(database).has_table(self._table.name, schema=SCHEMA)
-            finally:
-                database.dispose()
+        with self._looked_into(self.url) as connection:
+            return self._has_table(connection)
 
     def check(self, *, may_create: bool = False) -> None:
         """Open the keys; if there are none yet, create them or look at the master key alone.
@@ -215,6 +211,8 @@ class Keys:
     def add(self, parts: Iterable[dict[str, bytes]]) -> int:
         """Store the keys of another place, all or none; those that were destroyed there are destroyed here.
 
+        Then `purge` the files.
+
         Returns:
             How many there were; keys that are here already count, too.
         Raises:
@@ -231,18 +229,14 @@ class Keys:
 
     def has_any(self) -> bool:
         """Whether there is a key of a mail; asks without creating anything."""
-        if not self.is_there():
-            return False
-        file = f"file:{quote(str(file_of(self.url)))}?mode=ro"
-        url = URL.create("sqlite", database=file, query={"uri": "true"}) if self._is_sqlite else self.url
+        url, file = self.url, file_of(self.url)
+        if self._is_sqlite:
+            if not file.is_file():
+                return False
+            url = URL.create("sqlite", database=f"file:{quote(str(file))}?mode=ro", query={"uri": "true"})
         query = select(self._table.c.mail_id).where(self._table.c.mail_id != CHECK).limit(1)
-        database = create_engine(url, hide_parameters=True)
-        try:
-            with self._mapped(), database.connect() as connection:
-                is_there = inspect(connection).has_table(self._table.name, schema=self._table.schema)
-                return is_there and connection.execute(query).first() is not None
-        finally:
-            database.dispose()
+        with self._looked_into(url) as connection:
+            return self._has_table(connection) and connection.execute(query).first() is not None
 
     def close(self) -> None:
         """Close the connections; the next use opens them again."""
@@ -287,11 +281,27 @@ class Keys:
                 raise ConfigError(f"{why}; nothing was copied: use an empty database, or another store.keys_url")
         gone = [mail_id for mail_id, key in here.items() if key != DESTROYED and keys[mail_id] == DESTROYED]
         connection.execute(self._table.update().where(self._table.c.mail_id.in_(gone)).values(key=DESTROYED))
-        new = {mail_id: key and _wrapped(self._master, mail_id, key) for mail_id, key in keys.items()}
-        added = [{"mail_id": mail_id, "key": key} for mail_id, key in new.items() if mail_id not in here]
-        if added:
-            connection.execute(self._table.insert(), added)
+        new = [
+            {"mail_id": mail_id, "key": key and _wrapped(self._master, mail_id, key)}
+            for mail_id, key in keys.items()
+            if mail_id not in here
+        ]
+        if new:
+            connection.execute(self._table.insert(), new)
         return len(keys)
+
+    def _has_table(self, connection: Connection) -> bool:
+        return inspect(connection).has_table(self._table.name, schema=self._table.schema)
+
+    @contextmanager
+    def _looked_into(self, url: URL) -> Iterator[Connection]:
+        """A connection for one look, which creates nothing."""
+        database = create_engine(url, hide_parameters=True)
+        try:
+            with self._mapped(), database.connect() as connection:
+                yield connection
+        finally:
+            database.dispose()
 
     @contextmanager
     def _open(self) -> Iterator[Engine]:

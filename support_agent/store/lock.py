@@ -7,6 +7,8 @@ process, even if that is killed. Checked by tests/integration/store/test_lock.py
 from __future__ import annotations
 
 import math
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +35,11 @@ ALIVE = text(
 )
 """Workers that may be alive without their lock: the lease is valid; or it was never given up, and the server was just
 started, so that its holder could not renew it."""
+
+
+def this_process(doing: str = "") -> str:
+    """This process as a holder of the lock, and what it does, as others are told who must wait for it."""
+    return ", ".join(filter(None, (f"pid {os.getpid()} on {socket.gethostname()}", doing)))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from sqlalchemy import Connection, MetaData, Table
+from sqlalchemy import Connection, MetaData, Table, text
 from sqlalchemy.exc import DBAPIError
 
 from support_agent.engine import schema as engine_schema
@@ -22,13 +22,10 @@ OLDER_TABLES = ("letters", "settlements")
 
 def tables_of(connection: Connection, schema: str | None) -> list[Table]:
     """The tables that a backup has of a schema, those that others refer to first: the engine's, else the store's."""
-
-    def is_of_engine(name: str) -> bool:
-        return name != engine_schema.VERSION_TABLE
-
-    is_copied = is_of_engine if schema == engine_schema.SCHEMA else is_of_store
-    metadata = MetaData(schema=schema)
-    metadata.reflect(connection, only=lambda name, _: is_copied(name))
+    of_engine, metadata = schema == engine_schema.SCHEMA, MetaData(schema=schema)
+    metadata.reflect(
+        connection, only=lambda name, _: name != engine_schema.VERSION_TABLE if of_engine else is_of_store(name)
+    )
     return metadata.sorted_tables
 
 
@@ -56,6 +53,7 @@ def copy_rows(
     connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], schema: str | None
 ) -> None:
     """Put rows into a table, which has at least these columns."""
+    connection.execute(text("SET LOCAL standard_conforming_strings = on"))  # else the driver escapes bytes twice
     with _copying(connection, f"{_target(connection, table, columns, schema)} FROM STDIN") as copied:
         for row in rows:
             copied.write_row(row)

@@ -1,6 +1,6 @@
 """Copies the keys of a store that moves to where its settings have them now.
 
-Invariant: nothing is written to where they were, and nothing anywhere if there is a doubt about them. Checked by
+Invariant: no key changes where they were, and if there is a doubt about one, none is stored anywhere. Checked by
 tests/integration/backup/test_moving.py.
 """
 
@@ -52,4 +52,6 @@ def copy_keys(source: str, master_key_file: Path | None, store: StoreSettings, h
         if not there.has_any():
             raise ConfigError(f"there are no keys in {there.place}: name the file, or the database, that has them")
         with only_process(store.url, holder, timeout_s=store.timeout_s):
-            return Copied(here.add(there.plain()), here.place, here.is_wrapped)
+            count = here.add(there.plain())
+            here.purge()
+            return Copied(count, here.place, here.is_wrapped)

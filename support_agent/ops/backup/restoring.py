@@ -21,7 +21,7 @@ from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.settings import Settings
 from support_agent.config.sources import shown_url
 from support_agent.core.cursor import Cursor
-from support_agent.engine.database import engine_url, is_postgresql
+from support_agent.engine.database import is_postgresql
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
@@ -115,7 +115,7 @@ def restore(
 
 def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
     """Create the engine's tables on a server; a SQLite file brings its own."""
-    url = engine_url(brands[""].store.url)
+    url = brands[""].store.url
     if manifest.engine is not None and is_postgresql(url):
         from support_agent.engine.engine import create_tables
 

@@ -36,6 +36,10 @@ BUSY_S = 1.0
 KEPT = "support_agent_replaced_"
 """Begins the names of the schemas in which replaced stores are kept."""
 SIDE_FILES = ("", "-wal", "-shm")
+MAY_CREATE = text(
+    "SELECT has_schema_privilege(:schema, 'CREATE'), has_database_privilege(current_database(), 'CREATE')"
+)
+"""Whether the user may create tables in a schema, and schemas in the database."""
 
 
 class Target(Protocol):
@@ -230,12 +234,7 @@ class ServerTarget:
                 raise ConfigError(f"the database has the encoding {encoding}: create one with UTF8", code="database")
             if schema is None:
                 raise ConfigError("the search_path of the database names no schema that is there", code="database")
-            in_schema, in_database = (
-                "has_schema_privilege(:it, 'CREATE')",
-                "has_database_privilege(current_database(), 'CREATE')",
-            )
-            may = connection.execute(text(f"SELECT {in_schema}, {in_database}"), {"it": schema}).one()
-            if not all(may):
+            if not all(connection.execute(MAY_CREATE, {"schema": schema}).one()):
                 who = f"the user of store.url may not create tables in the schema {schema}, or may not create schemas"
                 raise ConfigError(f"{who}: make it the owner of the database and the schema", code="database")
             here = {name for name in inspect(connection).get_table_names(schema) if _is_ours(name)}
@@ -356,7 +355,6 @@ class ServerTarget:
         engine = create_engine(self._url, poolclass=NullPool, connect_args=options, hide_parameters=True)
         with mapped_errors(), engine.begin() as connection:
             connection.execute(text(f"SET LOCAL lock_timeout = {math.ceil(self._timeout_s * 1000)}"))
-            connection.execute(text("SET LOCAL standard_conforming_strings = on"))  # else COPY gets bytes escaped twice
             yield connection
 
 

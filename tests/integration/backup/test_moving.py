@@ -167,6 +167,22 @@ def test_keys_of_other_mails_stay_and_another_key_of_a_mail_is_refused(
     assert copy_keys(keys["one"], None, new.store, HOLDER).keys == 1
 
 
+def test_a_key_that_is_destroyed_after_a_copy_is_destroyed_by_the_next(empty_store: Path, tmp_path: Path) -> None:
+    """Rule: whoever is forgotten while the store still works in its old place is forgotten in the new one, too."""
+    path = tmp_path / "store.sqlite3"
+    path.write_bytes(empty_store.read_bytes())
+    to = StoreSettings(url=f"sqlite:///{tmp_path}/new.sqlite3")
+    with opened(Settings(store=StoreSettings(url=f"sqlite:///{path}"))) as store:
+        record(store, 1)
+        record(store, 2)
+        copy_keys(str(tmp_path / "store-keys.sqlite3"), None, to, HOLDER)
+        store.database.vault.destroy([mail_id_of(raw(2))])
+    with closing(Keys(normalise_url(to.url), key_settings(to), 5.0)) as here:
+        assert here.lost([mail_id_of(raw(2))]).destroyed == frozenset()
+        copy_keys(str(tmp_path / "store-keys.sqlite3"), None, to, HOLDER)
+        assert here.lost([mail_id_of(raw(1)), mail_id_of(raw(2))]).destroyed == {mail_id_of(raw(2))}
+
+
 def test_a_master_key_of_the_settings_opens_the_old_keys(new: Settings, empty_store: Path, tmp_path: Path) -> None:
     """Rule: keys that the environment's master key wraps have none beside their file."""
     path = tmp_path / "store.sqlite3"
