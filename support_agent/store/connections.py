@@ -174,13 +174,14 @@ def guard_connections(engine: Engine, timeout_s: float) -> None:
     their locks would stay for good, and those who took over their mails would wait for them. A process that is stopped
     in the middle of sending a large statement is not seen.
     """
-    limits = {
+    settings = {
+        "DateStyle": "ISO",  # the driver reads no other
         "idle_in_transaction_session_timeout": math.ceil(timeout_s * 1000),
         "tcp_keepalives_idle": math.ceil(timeout_s),
         "tcp_keepalives_interval": KEEPALIVE_S,
         "tcp_keepalives_count": KEEPALIVES,
     }
-    setting = "SELECT " + ", ".join(f"set_config('{name}', '{limit}', false)" for name, limit in limits.items())
+    setting = "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
 
     @event.listens_for(engine, "connect")
     def _set_limits(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -53,7 +53,6 @@ def copy_rows(
     connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], schema: str | None
 ) -> None:
     """Put rows into a table, which has at least these columns."""
-    connection.execute(text("SET LOCAL standard_conforming_strings = on"))  # else the driver escapes bytes twice
     with _copying(connection, f"{_target(connection, table, columns, schema)} FROM STDIN") as copied:
         for row in rows:
             copied.write_row(row)
@@ -62,6 +61,8 @@ def copy_rows(
 @contextmanager
 def _copying(connection: Connection, statement: str) -> Iterator[Any]:
     """COPY, which the driver alone knows, in the connection's transaction; its errors are those of SQLAlchemy."""
+    connection.execute(text("SET LOCAL standard_conforming_strings = on"))  # else the driver escapes bytes twice
+    connection.execute(text("SET LOCAL DateStyle = 'ISO'"))  # else another server may take a month for a day
     driver = connection.dialect.loaded_dbapi.Error
     try:
         with cast(Any, connection.connection).cursor() as cursor, cursor.copy(statement) as rows:

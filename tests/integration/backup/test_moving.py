@@ -6,6 +6,7 @@ That work goes on there exactly where it was is in test_every_step.py.
 from __future__ import annotations
 
 import gzip
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,11 @@ def test_a_key_that_is_destroyed_after_a_copy_is_destroyed_by_the_next(empty_sto
         store.database.vault.destroy([mail_id_of(raw(2))])
     with closing(Keys(normalise_url(to.url), key_settings(to), 5.0)) as here:
         assert here.lost([mail_id_of(raw(2))]).destroyed == frozenset()
+        with closing(sqlite3.connect(tmp_path / "new-keys.sqlite3")) as file:
+            (key,) = file.execute("SELECT key FROM mail_keys WHERE mail_id = ?", (mail_id_of(raw(2)),)).fetchone()
+        assert any(key in path.read_bytes() for path in tmp_path.glob("new-keys*"))
         copy_keys(str(tmp_path / "store-keys.sqlite3"), None, to, HOLDER)
+        assert not any(key in path.read_bytes() for path in tmp_path.glob("new-keys*"))
         assert here.lost([mail_id_of(raw(1)), mail_id_of(raw(2))]).destroyed == {mail_id_of(raw(2))}
 
 
@@ -230,11 +235,13 @@ def test_a_database_that_cannot_take_a_store_is_refused_before_anything_is_chang
     assert tables(new.store.url) == before
 
 
-def test_bytes_arrive_as_they_were_where_the_server_escapes_strings(
-    old: Settings, new: Settings, tmp_path: Path
+@pytest.mark.parametrize("setting", ["standard_conforming_strings = off", "DateStyle = 'German'"])
+def test_bytes_and_times_arrive_as_they_were_however_the_server_writes_them(
+    old: Settings, new: Settings, tmp_path: Path, setting: str
 ) -> None:
-    """Failure: the driver doubles the backslashes, and every mail becomes the text of its own digits."""
-    run(new.store.url, "ALTER DATABASE {name} SET standard_conforming_strings = off")
+    """Failure: the driver doubles the backslashes, and every mail becomes the text of its own digits; or it reads no
+    time of the store."""
+    run(new.store.url, "ALTER DATABASE {name} SET " + setting)
     put_back(back_up(old, tmp_path / "backups"), new, is_exact=True)
     with opened(old) as before, opened(new) as after:
         before.upgrade()
