@@ -171,7 +171,8 @@ class ReadOnlyDatabase:
             url = self._url
             if "+" not in url.drivername:
                 url = url.set(drivername="postgresql+psycopg")
-            options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms}"
+            # DateStyle: the driver reads no other.
+            options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms} -c DateStyle=ISO"
             connect_args = {"connect_timeout": timeout_s, "options": options}
             return create_engine(url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
         return create_engine(self._url, pool_pre_ping=True, pool_size=2)

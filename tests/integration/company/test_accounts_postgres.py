@@ -74,8 +74,14 @@ def url(postgres_url: str) -> str:
     return postgres_url
 
 
-def test_values_are_read_with_their_types(url: str, tmp_path: Path) -> None:
-    """A customer's id is text here and an integer there; money, dates, instants keep their meaning."""
+@pytest.mark.parametrize("date_style", ["ISO", "German", "SQL, DMY"])
+def test_values_are_read_with_their_types(url: str, tmp_path: Path, date_style: str) -> None:
+    """A customer's id is text here and an integer there; money, dates, instants keep their meaning.
+
+    However the database writes dates: the driver cannot read an instant in every style.
+    """
+    with psycopg.connect(url) as connection:
+        connection.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET DateStyle = '{date_style}'".encode())
     path = tmp_path / "accounts.toml"
     path.write_text(ACCOUNTS.format(url=url), "utf-8")
     with closing(Accounts.load(path)) as accounts:
