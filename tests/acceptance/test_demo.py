@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,22 @@ from support_agent.demo import read_mails
 from support_agent.demo.workspace import CONFIG_FILE
 from tests.acceptance.program import run
 
+COMPOSED = (
+    "fetch_series(payments, last_year)",
+    "filter(@1, above_average)",
+    "sort(@2, highest_first)",
+    "send_table(@3)",
+)
+"""The calls that a person who read "above average, highest first" would make; no form lists them."""
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
 
 @pytest.mark.usefixtures("models")
 def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp_path: Path) -> None:
-    """Every mail is in the table at the end, answered, escalated or filed, and can be made again byte for byte."""
+    """Every mail is in the table at the end, answered, escalated or filed, and can be made again byte for byte.
+
+    One of them needs calls that the model composes: filter, then sort, then send.
+    """
     demo = run("demo", "--workspace", "shown", folder=tmp_path)
     assert demo.code == 0, demo.err
     table = demo.out[demo.out.rindex("sent, or why not") :]
@@ -24,6 +35,8 @@ def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp
     assert set(outcomes) >= {name for name, _ in read_mails()}
     assert set(outcomes.values()) == {"answered", "escalated", "filed"}
     assert "as it arrived at james.okafor@example.org" in demo.out
+    composed = demo.out[demo.out.index("20-composed-question.eml   from") :]
+    assert tuple(re.findall(r"^  (\w+\(.*\)) +[01]\.\d\d  done$", composed, re.MULTILINE)) == COMPOSED
 
     config = Path("shown", CONFIG_FILE)
     replayed = run("replay", "--all", "--json", "--config", config, folder=tmp_path)

@@ -10,6 +10,7 @@ import llama_cpp
 import pytest
 
 from support_agent.errors import ConfigError, PermanentError
+from support_agent.models import llama
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.llama import LlamaModel
 from support_agent.models.llama_context import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, ROW_GROUP
@@ -178,17 +179,20 @@ def test_several_prompts_at_once_score_as_one_by_one_and_their_start_is_evaluate
 
 
 @pytest.mark.model
-def test_prompts_that_cannot_be_one_batch_are_scored_one_by_one(llama_model: LlamaModel) -> None:
+def test_prompts_that_cannot_be_one_batch_are_scored_one_by_one(
+    llama_model: LlamaModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Options that begin alike need more than one place, and long ends do not fit."""
     prompts = [prompt_of(MAIL), prompt_of("Where is my money?")]
     found = llama_model.score_each(prompts, OPTIONS)
     assert [probabilities(scores) for scores in found] == [
         pytest.approx(probabilities(llama_model.score(prompt, OPTIONS)), abs=SAME) for prompt in prompts
     ]
-    long = [prompt_of(f"{number} " + "word " * (MAX_BATCH_TOKENS // 2)) for number in range(2)]
-    found = llama_model.score_each(long, ("yes", "no"))
+    assert llama_model.score_each(prompts, ("yes", "no"))[1].usage.forward_passes == 0, "these fit"
+    monkeypatch.setattr(llama, "MAX_BATCH_TOKENS", 64)
+    found = llama_model.score_each(prompts, ("yes", "no"))
     assert all(scores.usage.forward_passes for scores in found)
     assert [probabilities(scores) for scores in found] == [
-        pytest.approx(probabilities(llama_model.score(prompt, ("yes", "no"))), abs=SAME) for prompt in long
+        pytest.approx(probabilities(llama_model.score(prompt, ("yes", "no"))), abs=SAME) for prompt in prompts
     ]
     assert llama_model.score_each([], ("yes", "no")) == ()
