@@ -115,7 +115,8 @@ class PlannerSettings(Frozen):
     max_records: Annotated[int, Field(ge=1, le=10)] = 3
     """Most records that one question may name; a person gets questions with more."""
     model_votes: Literal["always", "doubtful", "never"] = "doubtful"
-    """When the language model is asked which topic answers; `doubtful`: if the other votes leave it open."""
+    """When the language model is asked which topic answers, and, if it only scores, which call is next in mode `tools`;
+    `doubtful`: if the other votes leave it open."""
 
 
 KindDays = Annotated[int, Field(ge=0, le=36_500)]

@@ -15,7 +15,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from support_agent.errors import ToolCallRejected
 from support_agent.models.language_model import CallModel, Model, Prompt, Usage, ask_for_call
 from support_agent.planner.candidates import Argument, Candidate
-from support_agent.planner.choice import MENTIONED_WEIGHT, PICKED_WEIGHT, Picker, Vote
+from support_agent.planner.choice import (
+    LEAST_SURE,
+    MENTIONED_WEIGHT,
+    PICKED_WEIGHT,
+    ModelVotes,
+    Picker,
+    Vote,
+    is_clear,
+)
 from support_agent.planner.combiner import softmax
 from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.catalogue import TOOLS
@@ -62,9 +70,13 @@ class Composer(Protocol):
         ...
 
 
-def composer_for(model: Model) -> Composer:
-    """The composer for a model that composes whole calls, or only scores closed options."""
-    return ServerComposer(model) if isinstance(model, CallModel) else ScoringComposer(model)
+def composer_for(model: Model, model_votes: ModelVotes) -> Composer:
+    """The composer for a model that composes whole calls, or only scores closed options.
+
+    Args:
+        model_votes: When a model that only scores is asked.
+    """
+    return ServerComposer(model) if isinstance(model, CallModel) else ScoringComposer(model, model_votes)
 
 
 class ServerComposer:
@@ -91,22 +103,25 @@ class ScoringComposer:
     """Decodes a call part by part: the tool, then each argument, each chosen by title from the remaining candidates.
 
     The probability of a part combines the model's pick, minus its prior, with the heuristic vote; that of the call is
-    the product of its parts. If only one value remains, the model is not asked.
+    the product of its parts. The model is asked about a part that the heuristics leave open (`doubtful`), about every
+    part of more than one value (`always`), or about none (`never`).
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, model_votes: ModelVotes) -> None:
         self._picker = Picker(model)
+        self._model_votes = model_votes
 
     def compose(self, step: Step) -> Composed:
         """One of the step's calls, and how likely it is among them."""
-        return _Decoding(self._picker, step).call()
+        return _Decoding(self._picker, self._model_votes, step).call()
 
 
 class _Decoding:
     """The state of decoding one call."""
 
-    def __init__(self, picker: Picker, step: Step) -> None:
+    def __init__(self, picker: Picker, model_votes: ModelVotes, step: Step) -> None:
         self.picker = picker
+        self.model_votes = model_votes
         self.step = step
         self.left = list(step.calls)
         self.probability = 1.0
@@ -147,11 +162,14 @@ class _Decoding:
         """Choose the likeliest of these values; note its probability and the votes."""
         if len(values) == 1:
             return values[0]
-        titles = _unique_titles([title(value) for value in values], values)
-        picks = self._picks(ask, titles)
         expected = [heuristic(value) for value in values]
-        scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, expected, strict=True)]
-        chances = softmax(scores)
+        chances = softmax([MENTIONED_WEIGHT * vote for vote in expected])
+        picks: list[float | None] = [None] * len(values)
+        if self._is_asked(chances):
+            said = self._picks(ask, _unique_titles([title(value) for value in values], values))
+            weighed = zip(said, expected, strict=True)
+            chances = softmax([PICKED_WEIGHT * pick + MENTIONED_WEIGHT * vote for pick, vote in weighed])
+            picks = [*said]
         votes = [
             Vote(key=str(value), mentioned=said, picked=pick, probability=chance)
             for value, said, pick, chance in zip(values, expected, picks, chances, strict=True)
@@ -160,6 +178,10 @@ class _Decoding:
         best = max(range(len(values)), key=chances.__getitem__)
         self.probability *= chances[best]
         return values[best]
+
+    def _is_asked(self, chances: Sequence[float]) -> bool:
+        is_open = not is_clear(max(chances), LEAST_SURE)
+        return self.model_votes == "always" or (self.model_votes == "doubtful" and is_open)
 
     def _picks(self, ask: str, titles: tuple[str, ...]) -> list[float]:
         listing = "\n".join(f"- {title}" for title in titles)

@@ -31,7 +31,7 @@ from support_agent.planner.plan_run import USUAL_PERIODS, PlanRun, Stop, clarifi
 from support_agent.tools.base import Added, Context, Kind, Pointed, shown
 from support_agent.tools.ending import REASON_BY_CODE, Escalate, Finish, Reason
 
-COMPOSING_VERSION = "tools-2"
+COMPOSING_VERSION = "tools-3"
 """Changes when the confidence of composed calls or the offered calls change."""
 
 

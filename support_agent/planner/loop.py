@@ -44,7 +44,7 @@ class Planner:
         calibration: Calibration | None = None,
     ) -> None:
         self._chooser = Chooser(model, combiner, calibration=calibration, model_votes=limits.model_votes)
-        self._composer = composer_for(model)
+        self._composer = composer_for(model, limits.model_votes)
         self._model = model
         self._limits = limits
         self._clock = clock

@@ -185,7 +185,7 @@ def test_the_confidence_is_the_least_of_topic_pieces_and_pointers() -> None:
 def test_a_probability_that_is_no_number_is_not_sure() -> None:
     class Nameless:
         def compose(self, step: Step) -> Composed:
-            return ScoringComposer(Prefers("payments")).compose(step)._replace(probability=math.nan)
+            return ScoringComposer(Prefers("payments"), "always").compose(step)._replace(probability=math.nan)
 
     work = ComposedRun(Nameless(), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments())
     work.run()
