@@ -41,7 +41,7 @@ SUPPRESS = "OOF, AutoReply, DR, RN, NRN"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 BIDI = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 REPLY_PREFIX = re.compile(
-    r"^(?:\s*(?:re|aw|antw|antwort|sv|vs|rv|ref|fwd?|wg|tr|r)\s*(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
+    r"^(?:\s*(?:re|aw|antw|antwort|sv|vs|rv|ref|fwd?|wg|tr|r)\s*(?:\[\d{1,3}\]\s*)?:)+\s*", re.IGNORECASE
 )
 SENDABLE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>")
 

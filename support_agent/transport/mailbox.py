@@ -243,7 +243,7 @@ class Mailbox:
         """Whether the target folder has a mail with this Message-ID and size; a mail that is gone was moved."""
         own = self._sizes([uid])
         with self._other(folder):
-            return not own or own[uid] in self._sizes(self._with_message_id(message_id)).values()
+            return not own or own[uid] in self._sizes(self._naming("Message-ID", message_id)).values()
 
     def _sizes(self, uids: Sequence[int]) -> dict[int, object]:
         answer = self._client.fetch(uids, ["RFC822.SIZE"]) if uids else {}
@@ -254,15 +254,12 @@ class Mailbox:
     def has_message_id(self, folder: str, message_id: str) -> bool:
         """Whether a folder has a mail with this Message-ID (with angle brackets)."""
         with mapped(self._settings, folder), self._other(folder):
-            return bool(self._with_message_id(message_id))
+            return bool(self._naming("Message-ID", message_id))
 
     def answers_to(self, folder: str, message_id: str) -> list[bytes]:
         """The mails of a folder whose In-Reply-To or References name this Message-ID, a few at most; none is marked."""
-        if not (message_id.isascii() and message_id.isprintable()):
-            return []
         with mapped(self._settings, folder), self._other(folder):
-            fields = ("In-Reply-To", "References")
-            found = {uid for name in fields for uid in self._client.search(["HEADER", name, message_id])}
+            found = {uid for name in ("In-Reply-To", "References") for uid in self._naming(name, message_id)}
             uids = sorted(found)[-MOST_ANSWERS:]
             answer = self._client.fetch(uids, ["BODY.PEEK[]"]) if uids else {}
             return [bytes(answer[uid][b"BODY[]"]) for uid in uids if uid in answer]
@@ -290,10 +287,13 @@ class Mailbox:
         with mapped(self._settings):
             return bool(self._client.folder_exists(folder))
 
-    def _with_message_id(self, message_id: str) -> list[int]:
+    def _naming(self, field: str, message_id: str) -> list[int]:
+        """The mails of the open folder that have this Message-ID in a field."""
         if not (message_id.isascii() and message_id.isprintable()):
             return []  # SEARCH cannot express such an id
-        return list(self._client.search(["HEADER", "Message-ID", message_id]))
+        # Quoted here: the library leaves "(" and "{" bare, and the server refuses the command (RFC 3501, section 9).
+        quoted = message_id.replace("\\", "\\\\").replace('"', '\\"')
+        return list(self._client.search(f'HEADER {field} "{quoted}"'))
 
     @contextmanager
     def _other(self, folder: str) -> Iterator[None]:

@@ -192,6 +192,18 @@ def test_s66_copy_is_filed_as_read_and_found_by_its_message_id(dovecot: Dovecot,
 
 
 @pytest.mark.servers
+@pytest.mark.parametrize("id_", ["<(7)@t>", "<{7}@t>", "<7)%*@t>", '<"7\\"@t>', "<7]@t>"])
+def test_s66_any_message_id_that_a_customer_may_write_is_found(dovecot: Dovecot, user: str, id_: str) -> None:
+    """Characters that IMAP reserves made the server refuse the search, and with it every later one of the round."""
+    put(dovecot, user, mail(7).replace(b"<7@t>", id_.encode()), folder="Sent")
+    answer = b"In-Reply-To: " + id_.encode() + b"\r\n" + mail(8)
+    put(dovecot, user, answer, folder="Sent")
+    with Mailbox(dovecot.settings(user)) as mailbox:
+        assert mailbox.has_message_id("Sent", id_)
+        assert mailbox.answers_to("Sent", id_) == [answer]
+
+
+@pytest.mark.servers
 def test_s66_folder_that_is_not_there_is_none(dovecot: Dovecot, user: str) -> None:
     with Mailbox(dovecot.settings(user)) as mailbox:
         assert mailbox.special_folder("\\Archive") is None

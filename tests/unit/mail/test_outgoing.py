@@ -17,6 +17,7 @@ from support_agent.mail import keys
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outgoing import (
     MAX_REFERENCES_OCTETS,
+    REPLY_PREFIX,
     Head,
     compose,
     compose_notice,
@@ -152,6 +153,11 @@ def test_s42_and_s44_head_of_the_mail() -> None:
 )
 def test_s43_one_re_and_the_sanitised_subject(parent: str, subject: str) -> None:
     assert reply_subject(parent) == subject
+
+
+def test_a_subject_that_only_begins_like_a_reply_takes_linear_time() -> None:
+    """Guarded by the time limit of a test: "Re" and 100,000 spaces took fourteen seconds."""
+    assert REPLY_PREFIX.match(f"Re{' ' * 1_000_000}x") is None
 
 
 @pytest.mark.parametrize("subject", ["Re: Größe " + "ü" * 200, "x" * 300, "=?utf-8?q?x?=", "Re: a", "", "日本語" * 40])
