@@ -1,6 +1,7 @@
 """Identifies a mail's sender and records the result with the mail.
 
-Invariant: a mail keeps its first sender and level; DNS and accounts are queried once per mail. Checked by
+Invariant: a mail keeps its first sender and level; DNS and accounts are queried once per mail. Account data that cannot
+be used make nobody a customer, and stop no mail: a person must hear of it. Checked by
 tests/unit/workflow/test_stages_identity.py and tests/journey/test_kill.py.
 """
 
@@ -9,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+
+import structlog
 
 from support_agent.cases.route import ReceivedMail
 from support_agent.company.accounts import Accounts
 from support_agent.config.agent import AgentSettings
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import Sender, identify
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,19 @@ class Senders:
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
             return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or ""), True
         check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
-        return identify(mail.message, self.agent, self.is_customer, check), False
+        wrong: list[str] = []
+        sender = identify(mail.message, self.agent, partial(self._is_customer, wrong), check)
+        return sender.model_copy(update={"why": "; ".join([sender.why, *wrong])}), False
 
     def is_customer(self, address: str) -> bool:
-        """Whether an address belongs to a customer of the company."""
-        return self.accounts.customer(address) is not None
+        """Whether an address belongs to a customer of the company, as far as its account data can be used."""
+        return self._is_customer([], address)
+
+    def _is_customer(self, wrong: list[str], address: str) -> bool:
+        """As `is_customer`; adds to `wrong` why the account data cannot be used."""
+        try:
+            return self.accounts.customer(address) is not None
+        except (ConfigError, PermanentError) as error:
+            log.critical("customer_not_read", code=error.code, error=str(error))
+            wrong.append(f"the account data cannot be used: {error}")
+            return False

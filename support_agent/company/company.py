@@ -24,7 +24,7 @@ from support_agent.company.vocabulary import Vocabulary, vocabulary_of
 from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
 from support_agent.core.levels import CUSTOMER, Level
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, PermanentError
 
 QUESTIONS_FILE = "questions.toml"
 """In the folder of the documents."""
@@ -85,6 +85,13 @@ class Company:
             TransientError, PermanentError: the company's database failed.
         """
         return self.accounts.customer(address) if level >= CUSTOMER else None
+
+    def addressee(self, address: str, level: Level) -> Customer | None:
+        """As `known_customer`, to choose the language of a mail: None, too, where the account data cannot be used."""
+        try:
+            return self.known_customer(address, level)
+        except (ConfigError, PermanentError):
+            return None
 
     def in_language(self, locale: str, today: date) -> Mapping[int, Document]:
         """The translations for readers of a locale on a day, by document number."""

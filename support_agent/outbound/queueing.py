@@ -297,7 +297,7 @@ class OutboundQueue:
 
     def _locale(self, sender: Sender) -> str | None:
         """The locale of a known customer."""
-        customer = self.company.known_customer(sender.address, sender.level)
+        customer = self.company.addressee(sender.address, sender.level)
         return None if customer is None else customer.locale
 
     def _proposed(self, mail_id: MailId) -> Proposed | None:
@@ -311,7 +311,7 @@ class OutboundQueue:
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
         level, hours = mail.sender.level, self.settings.hours
-        customer = self.company.known_customer(mail.sender.address, level)
+        customer = self.company.addressee(mail.sender.address, level)
         opens_at = Hours(hours).closed_until(self.now())
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from support_agent.company.accounts import Accounts
+from support_agent.company.values import Customer
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.pipeline import handle
 from support_agent.store.records import OutgoingKind
 from support_agent.workflow.stages import Stages
@@ -82,3 +87,43 @@ def test_s21_staff_whom_we_verify_may_answer_a_packet(office: Office) -> None:
     signed = office.receive(sign(reply, KEY, "harborfile.example"))
     handle(signed, once(), stages)
     assert OutgoingKind.PERSON_REPLY in office.sent(signed)
+
+
+UNUSABLE = (
+    PermanentError("not text but NoneType", code="account_value"),
+    ConfigError("more than one customer for one address", code="accounts"),
+)
+
+
+@pytest.mark.parametrize("error", UNUSABLE, ids=["a value", "the query"])
+def test_a_sender_whose_account_data_cannot_be_used_is_no_customer_and_a_person_hears_why(
+    office: Office, monkeypatch: pytest.MonkeyPatch, error: SupportAgentError
+) -> None:
+    """Failure: a customer without a name in the database was never answered, and the desk heard of none of her mails."""
+    monkeypatch.setattr(Accounts, "customer", _raising(error))
+    mail_id, outcome = office.handle(write(SEATS))
+    recorded = office.store.mails.get(mail_id)
+    assert recorded is not None
+    assert (outcome, recorded.level) == ("escalated", 2)
+    assert recorded.sender_why is not None
+    assert str(error) in recorded.sender_why
+    assert set(office.sent(mail_id)) == {OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT}
+
+
+@pytest.mark.parametrize("error", UNUSABLE, ids=["a value", "the query"])
+def test_a_customer_whose_account_data_cannot_be_used_any_more_gets_a_person(
+    office: Office, monkeypatch: pytest.MonkeyPatch, error: SupportAgentError
+) -> None:
+    """They were read when the mail came, and not when it was decided: after a pause, say."""
+    mail = office.stages.parse(office.receive(write(SEATS)))
+    assert office.stages.identify(mail).level == 3
+    monkeypatch.setattr(Accounts, "customer", _raising(error))
+    assert handle(mail.id, once(), office.stages) == "escalated"
+    assert set(office.sent(mail.id)) == {OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT}
+
+
+def _raising(error: SupportAgentError) -> object:
+    def customer(_accounts: Accounts, _address: str) -> Customer | None:
+        raise error
+
+    return customer
