@@ -85,9 +85,8 @@ class Copies:
 
     def _same_filed(self, mail: ReceivedMail) -> str:
         """Why the mail is a copy of one that was filed, such as a bounce, or ""; compares recipients and body too."""
-        for other in self._others(mail, _was_filed):
-            is_same = _envelope(other.message) == _envelope(mail.message)
-            if is_same and _body(other.raw) == _body(mail.raw):
+        for other in self._others(mail, _was_filed, _body(mail.raw)):
+            if _envelope(other.message) == _envelope(mail.message):
                 return "a copy of a mail that was filed before: the same Message-ID, sender, date and body"
         return ""
 
@@ -126,11 +125,24 @@ class Copies:
             return f"by its date it may have been handled before and deleted after {self.retention_days} days"
         return ""
 
-    def _others(self, mail: ReceivedMail, is_wanted: Callable[[MailRecord], bool]) -> Iterator[ReceivedMail]:
-        """Stored mails of the same id, without recognised copies, oldest first."""
+    def _others(
+        self, mail: ReceivedMail, is_wanted: Callable[[MailRecord], bool], body: bytes | None = None
+    ) -> Iterator[ReceivedMail]:
+        """Stored mails of the same id, without recognised copies, oldest first.
+
+        Senders choose the id, so thousands may have it: one that is known to differ in its sender is not parsed.
+
+        Args:
+            body: Only mails with this body; None: any.
+        """
+        author = mail.message.from_.addr if mail.message.from_ is not None else ""
         for record in self.store.mails.find(message_id=known_as(mail.message)):
-            if record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record):
-                yield ReceivedMail.of(record.id, self.store.mails.raw(record.id))
+            is_other = record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record)
+            if not is_other or record.sender_address not in (None, author):
+                continue
+            raw = self.store.mails.raw(record.id)
+            if body is None or _body(raw) == body:
+                yield ReceivedMail.of(record.id, raw)
 
 
 def known_as(message: Message) -> str:

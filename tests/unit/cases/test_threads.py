@@ -6,11 +6,13 @@ import re
 
 import pytest
 
+from support_agent.cases import route
 from support_agent.cases.route import case_id_of
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.mail.message import parse
+from support_agent.pipeline import handle
 from support_agent.store.records import OutgoingKind
-from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, with_agent, write
+from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, once, with_agent, write
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
     ANSWER,
@@ -132,6 +134,22 @@ def test_same_message_id_alone_makes_no_copy(office: Office, old: bytes, new: by
     other, _ = office.handle(raw.replace(old, new))
     assert one(office, other).screening_rule is None
     assert office.sent(other)
+
+
+@pytest.mark.parametrize("machine", [b"", b"Auto-Submitted: auto-replied\r\n"], ids=["a person's", "a machine's"])
+def test_mails_of_others_with_the_same_id_are_not_parsed_again(
+    office: Office, monkeypatch: pytest.MonkeyPatch, machine: bytes
+) -> None:
+    """Failure: the fortieth mail of 93 kB with one Message-ID took half a second to screen, and each one longer."""
+    for number in range(4):
+        raw = write(f"{REFUND} {number}", sender=f"one{number}@elsewhere.example")
+        mail_id = office.receive(machine + re.sub(rb"Message-ID: .*", b"Message-ID: <same@elsewhere.example>\r", raw))
+        mail, parsed = office.stages.parse(mail_id), list[bytes]()
+        with monkeypatch.context() as patch:
+            patch.setattr(route, "parse", lambda raw, parsed=parsed: parsed.append(raw) or parse(raw))
+            screening = office.stages.screen(mail)
+        assert (screening.rule, parsed) == ("S2" if machine else None, [])
+        handle(mail_id, once(), office.stages)
 
 
 def test_mail_with_another_file_is_no_copy(office: Office) -> None:
