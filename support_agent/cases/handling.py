@@ -1,7 +1,8 @@
 """What people order about a case: close, reopen, claim, assign, give back to the machine.
 
-Invariant: a case is assigned to staff only, a closed case sends nothing that waits but what a person approved, and
-each order is kept with who gave it. Checked by tests/unit/cases/test_handling.py.
+Invariant: a case is assigned to staff only, and each order is kept with who gave it. A case that the staff closed sends
+nothing that waits but what a person approved; one that a participant closed keeps back only the answers to that
+participant. Checked by tests/unit/cases/test_handling.py and tests/journey/test_intentions.py.
 """
 
 from __future__ import annotations
@@ -73,10 +74,14 @@ class Handling:
             self._withdraw(case.id, DeliverySource.STAFF, who, at)
         return self.store.cases.change(case.id, STATES[order], assignee, who, why or order.value, at)
 
-    def close_for_customer(self, case_id: CaseId, why: str, at: datetime) -> None:
-        """Close a case because its customer needs nothing more, and cancel the answers that wait."""
+    def close_for_customer(self, case_id: CaseId, customer: str, why: str, at: datetime) -> None:
+        """Close a case because its customer needs nothing more, and cancel the answers that wait for this one.
+
+        Args:
+            customer: The participant who says so; answers to the others still leave.
+        """
         case, source = self.store.cases.get_one(case_id), DeliverySource.CUSTOMER
-        self._withdraw(case_id, source, source.value, at)
+        self._withdraw(case_id, source, source.value, at, only_to=customer)
         self.store.cases.change(case_id, CaseState.CLOSED, case.assignee, source.value, why, at)
 
     def _staff(self, address: str | None) -> str:
@@ -86,11 +91,16 @@ class Handling:
             raise ConfigError(f"{address!r} is no address of the staff: {todo}", code="no_staff")
         return plain
 
-    def _withdraw(self, case_id: CaseId, source: DeliverySource, who: str, at: datetime) -> None:
-        """Cancel the answers of the case that wait; what a person approved or chose still leaves."""
+    def _withdraw(self, case_id: CaseId, source: DeliverySource, who: str, at: datetime, only_to: str = "") -> None:
+        """Cancel the answers of the case that wait; what a person approved or chose still leaves.
+
+        Args:
+            only_to: Cancel only the answers to this address; "": all.
+        """
         detail = f"the case is closed, by {who}"
         for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER):
-            if row.status not in WAITING or is_of_person(self.store, row.id):
+            is_others = only_to not in ("", row.recipient)
+            if row.status not in WAITING or is_others or is_of_person(self.store, row.id):
                 continue
             try:
                 self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, source, detail, at, WAITING)

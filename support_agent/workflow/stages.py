@@ -343,7 +343,7 @@ class Stages:
             self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
         if not (is_waiting and is_thanks):
             handling = Handling(self.store, self.settings)
-            handling.close_for_customer(mail.route.case_id, decision.why, self.now())
+            handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
         self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)
         return Outcome.FILED

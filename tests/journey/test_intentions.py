@@ -356,6 +356,18 @@ def test_a_reply_to_one_participant_repeats_nothing_that_only_another_got(desk: 
     assert SEATS in text_of(desk.sent(both)[PERSON_REPLY])
 
 
+def test_who_needs_nothing_more_keeps_no_answer_from_another_participant(desk: Office) -> None:
+    """Failure: whoever wrote to us and to a customer could then cancel the answer to her reply, and nobody heard of it."""
+    desk = with_autonomy(desk, hold_s=600.0)
+    first, _ = desk.handle(f"Cc: {ANNA}\r\n".encode() + write(REFUND, sender=BOB, subject="Refund"))
+    root = one(desk, first).message_id
+    hers, _ = desk.handle(reply(SEATS, root, sender=ANNA))
+    _, outcome = desk.handle(reply(WITHDRAWN, root, sender=BOB))
+    assert (outcome, state(desk, first)) == ("filed", CaseState.CLOSED)
+    assert one(desk, hers).case_id == one(desk, first).case_id
+    assert [status_of(desk, desk.sent(mail_id)[ANSWER]) for mail_id in (first, hers)] == ["cancelled", "ready"]
+
+
 PICTURE = (
     "Content-Type: image/png\r\nContent-ID: <a>\r\nContent-Disposition: inline\r\n"
     "Content-Transfer-Encoding: base64\r\n\r\niVBORw0KGgo="

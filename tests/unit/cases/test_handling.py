@@ -105,7 +105,9 @@ def test_a_customer_who_needs_nothing_more_withdraws_what_waits(office: Office) 
     given = proposed_in(office)
     assert given.answer.case_id is not None
     for _ in range(2):  # as after a death in between
-        Handling(office.store, office.settings).close_for_customer(given.answer.case_id, "solved", office.clock())
+        Handling(office.store, office.settings).close_for_customer(
+            given.answer.case_id, given.answer.recipient, "solved", office.clock()
+        )
     assert status_of(office, given.answer) == "cancelled"
     order(office, given.lines["approve"])
     assert status_of(office, given.answer) == "cancelled"
@@ -120,7 +122,9 @@ def test_an_answer_that_is_held_does_not_leave_a_closed_case(office: Office, *, 
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     answer = office.sent(mail_id)[ANSWER]
     if is_customer:
-        Handling(office.store, office.settings).close_for_customer(CaseId(str(answer.case_id)), "x", office.clock())
+        Handling(office.store, office.settings).close_for_customer(
+            CaseId(str(answer.case_id)), JAMES, "x", office.clock()
+        )
     else:
         assert ordered(office, str(answer.case_id), Order.CLOSE)
     assert status_of(office, answer) == "cancelled"
