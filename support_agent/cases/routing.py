@@ -33,7 +33,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, MailStatus
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -119,6 +119,11 @@ class CaseRouting:
         case = self.store.cases.get(case_id)
         has_person = case is not None and case.state is CaseState.WITH_PERSON
         return has_person and bool(waiting_mails(self.store, case_id))
+
+    def others_wait(self, case_id: CaseId, address: str) -> bool:
+        """Whether a person has a mail of the case to answer that another participant wrote; a filed one only told her."""
+        waiting = filter(None, map(self.store.mails.get, waiting_mails(self.store, case_id)))
+        return any(mail.sender_address != address and mail.status is not MailStatus.FILED for mail in waiting)
 
     def _case(
         self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender, asks_for_news: Callable[[], bool]

@@ -334,14 +334,15 @@ class Stages:
     def _close(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Close the case and file the mail: nothing is sent.
 
-        While the desk has not answered yet, thanks leave the case as it is; and the desk, which may be about to act on
-        it, hears of a request that is solved or withdrawn.
+        While the desk has not answered yet, thanks leave the case as it is, and so does whoever did not write what
+        waits; and the desk, which may be about to act on it, hears of a request that is solved or withdrawn.
         """
         is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
+        stays = is_thanks or self.routing.others_wait(mail.route.case_id, mail.sender.address)
         is_told = is_waiting and not is_thanks and self.settings.intentions.tells_desk
         if is_told and not self.rates.is_flood(mail.id, mail.sender, self.now()):
             self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
-        if not (is_waiting and is_thanks):
+        if not (is_waiting and stays):
             handling = Handling(self.store, self.settings)
             handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
         self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())

@@ -368,6 +368,17 @@ def test_who_needs_nothing_more_keeps_no_answer_from_another_participant(desk: O
     assert [status_of(desk, desk.sent(mail_id)[ANSWER]) for mail_id in (first, hers)] == ["cancelled", "ready"]
 
 
+def test_who_needs_nothing_more_closes_no_case_in_which_another_participant_waits(desk: Office) -> None:
+    """Failure: she had asked for a person, and somebody else's "it works again" took her mail from the desk's list."""
+    first, _ = desk.handle(f"Cc: {ANNA}\r\n".encode() + write(REFUND, sender=BOB, subject="Refund"))
+    root = one(desk, first).message_id
+    hers, _ = desk.handle(reply(HUMAN, root, sender=ANNA))
+    solved, outcome = desk.handle(reply(SOLVED, root, sender=BOB))
+    assert (outcome, set(desk.sent(solved)), state(desk, first)) == ("filed", {PACKET}, CaseState.WITH_PERSON)
+    desk.handle(reply(SOLVED, root, sender=ANNA, number=6))
+    assert state(desk, hers) == CaseState.CLOSED
+
+
 PICTURE = (
     "Content-Type: image/png\r\nContent-ID: <a>\r\nContent-Disposition: inline\r\n"
     "Content-Transfer-Encoding: base64\r\n\r\niVBORw0KGgo="
