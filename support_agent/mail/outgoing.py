@@ -39,7 +39,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9 ._()+,=@\[\]-]{1,100}")
 """File names that need no encoding."""
 SUPPRESS = "OOF, AutoReply, DR, RN, NRN"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-BIDI = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 REPLY_PREFIX = re.compile(
     r"^(?:\s*(?:re|aw|antw|antwort|sv|vs|rv|ref|fwd?|wg|tr|r)\s*(?:\[\d{1,3}\]\s*)?:)+\s*", re.IGNORECASE
 )

@@ -357,7 +357,7 @@ def test_a_reply_to_one_participant_repeats_nothing_that_only_another_got(desk: 
 
 
 def test_who_needs_nothing_more_keeps_no_answer_from_another_participant(desk: Office) -> None:
-    """Failure: whoever wrote to us and to a customer could then cancel the answer to her reply, and nobody heard of it."""
+    """Failure: whoever wrote to us and to a customer could then cancel the answer to her reply; nobody heard of it."""
     desk = with_autonomy(desk, hold_s=600.0)
     first, _ = desk.handle(f"Cc: {ANNA}\r\n".encode() + write(REFUND, sender=BOB, subject="Refund"))
     root = one(desk, first).message_id

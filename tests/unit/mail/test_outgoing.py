@@ -147,6 +147,7 @@ def test_s42_and_s44_head_of_the_mail() -> None:
         ("Regarding: my refund", "Re: Regarding: my refund"),
         ("a\r\nBcc: x@y.example", "Re: a Bcc: x@y.example"),
         ("\u202eevil\u2066", "Re: evil"),
+        ("\u061cevil", "Re: evil"),
         ("", "Re:"),
         ("x" * 500, "Re: " + "x" * 200),
     ],

@@ -99,7 +99,7 @@ UNUSABLE = (
 def test_a_sender_whose_account_data_cannot_be_used_is_no_customer_and_a_person_hears_why(
     office: Office, monkeypatch: pytest.MonkeyPatch, error: SupportAgentError
 ) -> None:
-    """Failure: a customer without a name in the database was never answered, and the desk heard of none of her mails."""
+    """Failure: a customer without a name in the database got no answer, and the desk heard of none of her mails."""
     monkeypatch.setattr(Accounts, "customer", _raising(error))
     mail_id, outcome = office.handle(write(SEATS))
     recorded = office.store.mails.get(mail_id)
