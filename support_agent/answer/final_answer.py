@@ -212,7 +212,7 @@ class FinalAnswer(Frozen):
     `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `answered` of them are
     answered here and the rest went to a person (None in answers stored earlier: there each block answered one).
     `subject` is the sanitised parent subject, or None below level 2 (then the template's own is used). `notice` is
-    where the answer says that a machine made it.
+    where the answer says that a machine made it. `is_approved`: it leaves only if a person says so.
     """
 
     company: str
@@ -225,6 +225,7 @@ class FinalAnswer(Frozen):
     customer: Customer | None = None
     notice: Literal["top", "bottom"] = "bottom"
     answered: int | None = None
+    is_approved: bool = False
 
     @property
     def n_answered(self) -> int:

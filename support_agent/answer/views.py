@@ -60,7 +60,7 @@ class Sourced:
 
 @dataclass(frozen=True)
 class NoticeView:
-    """The kinds of sources that the automation notice names, and whether it is at the top.
+    """The kinds of sources that the automation notice names, whether it is at the top, and whether a person approved.
 
     `names_policies`: documents or canned questions; `is_question`: only canned questions. In an acknowledgement all are
     false.
@@ -70,6 +70,7 @@ class NoticeView:
     names_account: bool = False
     is_question: bool = False
     is_at_top: bool = False
+    is_approved: bool = False
 
 
 def attribute_names() -> frozenset[str]:
@@ -164,4 +165,5 @@ def _notice(final: FinalAnswer) -> NoticeView:
         names_account=not all(KINDS[kind].is_published for kind in kinds),
         is_question=kinds == {"clarification"},
         is_at_top=final.notice == "top",
+        is_approved=final.is_approved,
     )

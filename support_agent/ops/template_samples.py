@@ -129,13 +129,14 @@ def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalA
 
 
 def sample_answers(locale: str) -> Iterator[FinalAnswer]:
-    """Whole answers: partial or not, with and without name and subject, with the notice at the top and below."""
+    """Whole answers: partial or not, approved, with and without name and subject, the notice at the top and below."""
     items = tuple(sample_items())
     yield around(*items, locale=locale)
     for kinds in ({"document"}, {"account_field"}, {"document", "account_field"}, {"clarification"}, {"record"}):
         chosen = (item for item in items if item.kind in kinds)
         yield around(*chosen, locale=locale).model_copy(update={"notice": "top"})
     yield around(items[0], locale=locale, asked=2)
+    yield around(items[0], locale=locale).model_copy(update={"is_approved": True})
     yield around(*items[:2], locale=locale, asked=4)
     yield around(items[0], locale=locale).model_copy(update={"greeting_name": None, "subject": None})
 

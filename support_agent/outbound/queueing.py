@@ -111,7 +111,7 @@ class OutboundQueue:
         Raises:
             GateRefused: as `answer`.
         """
-        rendered = self.rendered(final)
+        rendered = self.rendered(final.model_copy(update={"is_approved": True}))
         answer = self._outgoing(mail, rendered, mail.sender.address)
         answer = answer.model_copy(update={"is_proposed": True})
         proposed = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text)

@@ -149,7 +149,8 @@ class Decider:
             raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
         context = self._context(message, sender, customer, now, (), None)
         answers = (Answer(items=(item_for(choice, context),)),)
-        return self._answer(message, sender, context, asked=1, answered=1, answers=answers)
+        final = self._answer(message, sender, context, asked=1, answered=1, answers=answers)
+        return final.model_copy(update={"is_approved": True})
 
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
         """Add the text of attachments that hold the question, for `decide`; opens none of a mail that it refuses."""

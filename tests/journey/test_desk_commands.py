@@ -47,6 +47,11 @@ def assert_replays(office: Office, given: Proposed) -> None:
     assert all(part.what for mail in answers for line in mail.lines for part in line.sources)
 
 
+def is_said_to_be_approved(text: str) -> bool:
+    """Whether the mail says that a person decided, and not that nobody has read the customer's mail."""
+    return "A person of our team has approved it." in text and "No person has read" not in text
+
+
 @pytest.mark.parametrize("mode", [Mode.SHADOW, Mode.APPROVE])
 def test_approve_sends_the_answer_as_it_was_shown(office: Office, mode: Mode) -> None:
     """The bytes of the packet's proposal; the case is the machine's again, and shows who said so."""
@@ -56,6 +61,7 @@ def test_approve_sends_the_answer_as_it_was_shown(office: Office, mode: Mode) ->
     assert (status_of(office, given.answer), state(office, given.mail_id)) == ("sent", CaseState.OPEN)
     assert one(office, mail_id).status is MailStatus.FILED
     story = timeline(office.store, str(given.answer.case_id))
+    assert is_said_to_be_approved(text_of(given.answer))
     (settled,) = next(sent.delivery_updates for sent in story.mails[0].sent if sent.kind is ANSWER)
     assert settled.detail == f"approved by {DESK}, says mail {mail_id}"
     assert_replays(office, given)
@@ -103,6 +109,7 @@ def test_another_document_is_sent_instead(office: Office) -> None:
     row = office.sent(mail_id)[ANSWER]
     assert (row.raw, row.recipient, row.status) == (sent, JAMES, OutboxStatus.SENT)
     assert "document no. 2" in text_of(row)
+    assert is_said_to_be_approved(text_of(row))
     assert (status_of(office, given.answer), state(office, given.mail_id)) == ("cancelled", CaseState.WITH_PERSON)
     assert_replays(office, given)
 

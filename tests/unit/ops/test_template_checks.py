@@ -36,7 +36,7 @@ def test_the_companys_own_templates_have_no_finding() -> None:
         ("en/answer.txt.j2", "Hello,", "{% if %}", 4, "this is not a template"),
         ("en/answer.txt.j2", "{{ greeting_name }}", "{{ greting_name }}", 2, "did you mean greeting_name"),
         ("de/table.html.j2", "{{ row.value }}", "{{ row.vlaue }}", 9, "did you mean value"),
-        ("en/notice.txt.j2", "{{ support_address }}", "{{ 'x@y' }}", 22, "write literals as template text"),
+        ("en/notice.txt.j2", "{{ support_address }}", "{{ 'x@y' }}", 24, "write literals as template text"),
         ("en/table.txt.j2", "{{ row.value }}", "{{ row.value | upper }}", 7, "would lose the source"),
         ("en/table.txt.j2", "{{ row.value }}", "{{ row.number }}", 7, "no attribute 'number'"),
         (
