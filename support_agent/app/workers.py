@@ -74,7 +74,8 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     Yields:
         The workers by the name of their brand; "" is the mailbox of `settings`.
     Raises:
-        ConfigError: a setting for sending or receiving is missing, an address cannot be written to, or another process has a store.
+        ConfigError: a setting for sending or receiving is missing, an address cannot be written to, or another process
+            has a store.
     """
     each = {"": settings, **(brands or {})}
     for one in each.values():
