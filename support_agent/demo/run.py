@@ -75,7 +75,8 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
 def _make_workspace(workspace: Path, now: datetime) -> None:
     if workspace.exists():
         if not (workspace / MARK).is_file():
-            raise ConfigError(f"{workspace} is not a demo workspace: name another folder with --workspace")
+            todo = "name another folder with --workspace, or delete it if an older version's demo made it"
+            raise ConfigError(f"{workspace} is not a demo workspace: {todo}")
         shutil.rmtree(workspace)
     init(workspace, now.date())
     (workspace / MARK).touch()
