@@ -29,7 +29,7 @@ from support_agent.models.observed import observed
 from support_agent.models.opening import open_model
 from support_agent.models.progress import stderr_progress
 from support_agent.models.writer import LanguageModel
-from support_agent.ops.check import require_sound_files
+from support_agent.ops.check import require_sound_addresses, require_sound_files
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.pipeline import handle
 from support_agent.store.lock import among_workers, this_process
@@ -74,11 +74,13 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     Yields:
         The workers by the name of their brand; "" is the mailbox of `settings`.
     Raises:
-        ConfigError: a setting for sending or receiving is missing, or another process has a store.
+        ConfigError: a setting for sending or receiving is missing, an address cannot be written to, or another process
+            has a store.
     """
     each = {"": settings, **(brands or {})}
     for one in each.values():
         require_mail_settings(one)
+        require_sound_addresses(one)
     # Equal settings share a model; the embedders are shared by their opening.
     models: dict[tuple[ModelSettings, float], LanguageModel] = {}
     with ExitStack() as opened:

@@ -92,7 +92,9 @@ def end_pause(agent: AgentSettings) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        raise ConfigError(f"{agent.pause_file}: {error.strerror}: delete it by hand") from error
+        raise ConfigError(
+            f"{agent.pause_file}: {error.strerror}: delete it by hand, or correct agent.pause_file"
+        ) from error
     return True
 
 

@@ -24,6 +24,7 @@ from support_agent.company.documents import (
 from support_agent.company.front_matter import FILE_NAME, Report, line_of
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import is_locale, nearest_tag
+from support_agent.errors import ConfigError
 
 
 class Library(NamedTuple):
@@ -88,7 +89,10 @@ def languages_of(policies: Path) -> list[str]:
 
 def _folders(policies: Path) -> list[Path]:
     """The folders with documents, by name, without hidden ones."""
-    found = policies.iterdir() if policies.is_dir() else ()
+    try:
+        found = [*policies.iterdir()] if policies.is_dir() else []
+    except OSError as error:
+        raise ConfigError(f"{policies}: cannot be read: {error.strerror}: allow reading it") from error
     shown = sorted(path for path in found if path.is_dir() and not path.name.startswith("."))
     return [folder for folder in shown if any(FILE_NAME.match(path.name) for path in folder.glob("*.md"))]
 

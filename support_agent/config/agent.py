@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 
 from support_agent.config.mail_servers import OptionalPath
 from support_agent.core.frozen import Frozen
@@ -16,7 +16,7 @@ class AgentSettings(Frozen):
     """The agent's identity in its mails, whom it trusts to authenticate senders, and its limits."""
 
     address: str = ""
-    name: str = "Support"
+    name: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")] = "Support"
     aliases: tuple[str, ...] = ()
     """Further addresses that reach this mailbox."""
     authserv_ids: tuple[Annotated[str, Field(pattern=r"^[^\s;\"()=]+$")], ...] = ()
@@ -85,6 +85,14 @@ class AgentSettings(Frozen):
     `support-agent pause` does the same without a restart."""
     pause_file: Path = Path("paused")
     """While this file exists, the agent is paused; the file's first line is the reason."""
+
+    @field_validator("pause_file")
+    @classmethod
+    def _is_no_folder(cls, path: Path) -> Path:
+        """Refuse "", which is the configuration's own folder: it always exists."""
+        if not path.name:
+            raise ValueError("write the name of a file, or leave it out")
+        return path
 
     @property
     def secrets(self) -> tuple[SecretStr, ...]:

@@ -166,7 +166,10 @@ def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str
 def _absolute(value: object, folder: Path) -> object:
     """A setting with its paths absolute."""
     if isinstance(value, Path):
-        return folder / value.expanduser()
+        try:
+            return folder / value.expanduser()
+        except RuntimeError:  # `~name` of nobody, or a user without a home
+            raise ConfigError(f"{value}: there is no such home folder: write the whole path") from None
     if isinstance(value, tuple):
         return tuple(_absolute(one, folder) for one in value)
     return {key: _absolute(one, folder) for key, one in value.items()} if isinstance(value, Mapping) else value
@@ -204,7 +207,7 @@ def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "wri
         SettingsRefused: it cannot be read, or is empty.
     """
     try:
-        secret = file.read_text("utf-8").strip()
+        secret = file.read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise SettingsRefused([Problem(section, key, f"{origin}: cannot be read: {reason}; {todo}")]) from None

@@ -51,7 +51,7 @@ class Server(Frozen):
     password_file: OptionalPath = None
     """A file with only the password; `password` wins."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
-    ca_file: Path | None = None
+    ca_file: OptionalPath = None
     """PEM certificates of your own authority, trusted besides the system's; verification is never off."""
 
     @model_validator(mode="after")

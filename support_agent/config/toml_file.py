@@ -65,7 +65,7 @@ def read_toml(path: Path) -> TomlFile:
         ConfigError: the file is missing, is not UTF-8, or is not TOML (the message names the line).
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a byte order mark
         return TomlFile(path, text, tomllib.loads(text))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; `support-agent init` writes a commented one") from None

@@ -34,6 +34,8 @@ LOOK_EVERY_S = 0.2
 WIDTH = 100
 COMPOSED = frozenset({"20-composed-question.eml"})
 """Mails that are answered with `planner.mode = "tools"`: the model composes their calls itself."""
+MARK = ".demo"
+"""An empty file in the demo's own workspaces, which may be deleted; what `init` writes for a company has none."""
 CONSIDERED = 2
 """Number of runners-up shown with a call."""
 
@@ -72,10 +74,12 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
 
 def _make_workspace(workspace: Path, now: datetime) -> None:
     if workspace.exists():
-        if not (workspace / CONFIG_FILE).is_file() or not (workspace / "harborfile.sqlite3").is_file():
-            raise ConfigError(f"{workspace} is not a demo workspace: name another folder with --workspace")
+        if not (workspace / MARK).is_file():
+            todo = "name another folder with --workspace, or delete it if an older version's demo made it"
+            raise ConfigError(f"{workspace} is not a demo workspace: {todo}")
         shutil.rmtree(workspace)
     init(workspace, now.date())
+    (workspace / MARK).touch()
 
 
 def _settings(workspace: Path, servers: DemoServers) -> Settings:

@@ -29,7 +29,13 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import FALLBACK_LOCALE
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
-from support_agent.ops.check_desk import check_named, check_reminders, check_routes, check_senders
+from support_agent.ops.check_desk import (
+    check_named,
+    check_reminders,
+    check_route_addresses,
+    check_routes,
+    check_senders,
+)
 from support_agent.ops.check_page import check_page
 from support_agent.ops.config_file import ConfigFile, address_findings, is_own
 from support_agent.ops.template_checks import check_templates
@@ -128,17 +134,8 @@ def require_sound_files(settings: Settings) -> None:
 
 def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
     """What is wrong with the agent's addresses, its people, its key and its model."""
-    agent, desk, config = settings.agent, settings.desk, ConfigFile.read(path)
-    findings = [
-        *address_findings(config, "agent.address", [agent.address], "the address that answers come from"),
-        *address_findings(config, "agent.aliases", agent.aliases, "an address that reaches this mailbox"),
-        *address_findings(config, "desk.address", [desk.address], "the people who get what cannot be answered"),
-        *address_findings(config, "desk.staff", desk.staff, "the address of a person"),
-    ]
-    for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
-        if any(is_own(address, agent) for address in addresses):
-            what = f"{key} is the agent's own address, so mail for people comes back to the agent"
-            findings.append(config.finding(key, what, "write an address that people read"))
+    agent, config = settings.agent, ConfigFile.read(path)
+    findings = [*_addresses(settings, config)]
     for check_people in (check_routes, check_senders, check_reminders, check_page):
         findings += check_people(settings, config)
     if not agent.secret.get_secret_value():
@@ -153,6 +150,32 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
                 todo = 'fill it in, or set model.planner = "llama"'
                 findings.append(config.finding(key, f'{key} is not set, and model.planner is "openai"', todo))
     return findings
+
+
+def require_sound_addresses(settings: Settings) -> None:
+    """Refuse addresses of the agent and of people that cannot be written to: what needs a person would reach nobody.
+
+    Raises:
+        ConfigError: lists the errors.
+    """
+    config = ConfigFile.read(None)
+    checks = (_addresses, check_route_addresses, check_reminders)
+    findings = [finding for one in checks for finding in one(settings, config)]
+    if errors := [str(finding) for finding in findings if finding.severity is Severity.ERROR]:
+        raise ConfigError("\n".join(errors))
+
+
+def _addresses(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
+    """What is wrong with the addresses of the agent, the desk and its staff."""
+    agent, desk = settings.agent, settings.desk
+    yield from address_findings(config, "agent.address", [agent.address], "the address that answers come from")
+    yield from address_findings(config, "agent.aliases", agent.aliases, "an address that reaches this mailbox")
+    yield from address_findings(config, "desk.address", [desk.address], "the people who get what cannot be answered")
+    yield from address_findings(config, "desk.staff", desk.staff, "the address of a person")
+    for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
+        if any(is_own(address, agent) for address in addresses):
+            what = f"{key} is the agent's own address, so mail for people comes back to the agent"
+            yield config.finding(key, what, "write an address that people read")
 
 
 def check_calibration(settings: Settings) -> list[Finding]:

@@ -30,14 +30,20 @@ ROUTES = "desk.routes"
 def check_routes(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
     """What is wrong with `desk.routes` by itself: addresses, and rules that can never decide."""
     routes = settings.desk.routes
-    for nth, route in enumerate(routes):
+    yield from check_route_addresses(settings, config)
+    for nth in range(len(routes)):
+        if why := _why_never(routes, nth, settings.agent.answers_from_level):
+            what, todo = f"{_rule(nth)} can never decide: {why}", "change the order or the lists, or delete it"
+            yield config.finding(f"{ROUTES}.address", what, todo, nth=nth)
+
+
+def check_route_addresses(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
+    """What is wrong with the addresses of `desk.routes`."""
+    for nth, route in enumerate(settings.desk.routes):
         yield from address_findings(config, f"{ROUTES}.address", [route.address], "the people who get these cases", nth)
         if is_own(route.address, settings.agent):
             what = f"{_rule(nth)} names the agent's own address, so mail for people comes back to the agent"
             yield config.finding(f"{ROUTES}.address", what, "write an address that people read", nth=nth)
-        if why := _why_never(routes, nth, settings.agent.answers_from_level):
-            what, todo = f"{_rule(nth)} can never decide: {why}", "change the order or the lists, or delete it"
-            yield config.finding(f"{ROUTES}.address", what, todo, nth=nth)
 
 
 def check_named(settings: Settings, config: ConfigFile) -> Iterator[Finding]:

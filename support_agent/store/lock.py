@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from sqlalchemy import URL, NullPool, create_engine, text
 
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, TransientError
 from support_agent.store.connections import normalise_url
 from support_agent.store.database import mapped_errors
 
@@ -69,8 +69,8 @@ def only_process(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[
         holder: Describes this process to others: its pid and host.
         timeout_s: Longest wait for a connection; there is no wait for the lock itself.
     Raises:
-        ConfigError: another process has the store, or the lock's file cannot be written.
-        TransientError: the database did not answer.
+        ConfigError: another process has the store, or the lock's file cannot be opened.
+        TransientError: the database did not answer, or the disk is full.
     """
     parsed = normalise_url(url)
     is_file = parsed.drivername == "sqlite"
@@ -93,7 +93,10 @@ def _file_lock(url: URL, holder: str) -> Iterator[None]:
         why = f"{path} cannot be locked ({error.strerror})"
         raise ConfigError(f"{why}: check the folder and its permissions") from error
     with lock:
-        path.write_text(holder, "utf-8")
+        try:
+            path.write_text(holder, "utf-8")
+        except OSError as error:
+            raise TransientError(f"{path} cannot be written ({error.strerror}): free space on its disk") from error
         yield
 
 

@@ -69,10 +69,13 @@ def connect(settings: ImapSettings) -> Any:
 
 def sign_in(client: Any, settings: ImapSettings, access_token: str | None) -> None:
     """Sign in with the password, or with XOAUTH2 if there is an access token."""
-    if access_token is None:
-        client.login(settings.user, settings.password.get_secret_value())
-    else:
-        client.sasl_login("XOAUTH2", _Xoauth2(settings.user, access_token))
+    user, password = settings.user, settings.password.get_secret_value()
+    if access_token is not None:
+        client.sasl_login("XOAUTH2", _Xoauth2(user, access_token))
+    elif user.isascii() and password.isascii():
+        client.login(user, password)
+    else:  # LOGIN knows ASCII alone (RFC 3501, section 9), PLAIN all of UTF-8 (RFC 4616)
+        client.sasl_login("PLAIN", lambda _: f"\0{user}\0{password}".encode())
     if client.has_capability("UTF8=ONLY"):  # RFC 6855: such a server accepts no other command first
         client.enable("UTF8=ACCEPT")
         _speak_utf8(client)

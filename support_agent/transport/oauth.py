@@ -210,7 +210,7 @@ def write_secret(file: Path, secret: str) -> None:
 def _read_secret(file: Path, key: str) -> str:
     try:
         with file.open("rb") as stream:
-            secret = stream.read(MAX_SECRET_BYTES + 1).decode("utf-8").strip()
+            secret = stream.read(MAX_SECRET_BYTES + 1).decode("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise ConfigError(f"{key} {file} cannot be read ({reason}): put the secret alone into that file") from None

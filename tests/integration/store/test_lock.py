@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from support_agent.config.packaged_files import packaged
 from support_agent.core.clock import utc_now
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, TransientError
 from support_agent.store.lock import only_process
 from support_agent.store.store import Store
 from tests.acceptance.program import run, workspace_in
@@ -89,6 +90,18 @@ def test_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="does not exist: create it"), only_process(url, "pid 1 on here"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_is_told_and_tried_again(tmp_path: Path) -> None:
+    """Failure: `run` on a full disk ended as "unexpected OSError", with no word on the file."""
+    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(TransientError, match=r"cannot be written.*free space"), only_process(url, "pid 1 on here"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_program_does_not_run_beside_another(tmp_path: Path) -> None:

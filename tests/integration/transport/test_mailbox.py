@@ -221,6 +221,16 @@ def test_a_wrong_password_says_what_to_check_and_does_not_show_it(dovecot: Dovec
     assert "wrong-secret" not in str(caught.value)
 
 
+def test_a_password_need_not_be_ascii(certificates: Certificates, user: str) -> None:
+    """RFC 4616. Failure: the login ended as "answered what is not IMAP: UnicodeEncodeError", for ever."""
+    password = "pässwort-€"
+    extra = f"passdb {{\n  driver = static\n  args = password={password}\n}}"
+    with running_dovecot(certificates, extra=extra) as server:
+        fetch(server.settings(user, password=SecretStr(password)), None)
+        with pytest.raises(ConfigError, match=r"imap\.user and imap\.password"):
+            fetch(server.settings(user, password=SecretStr("wröng")), None)
+
+
 def test_a_folder_that_is_not_there_is_a_matter_of_configuration(dovecot: Dovecot, user: str) -> None:
     with pytest.raises(ConfigError, match="folder 'Nowhere'"):
         fetch(dovecot.settings(user, folder="Nowhere"), None)

@@ -51,6 +51,15 @@ def test_file_stands_beside_the_configuration(tmp_path: Path) -> None:
     assert load(config).agent.pause_file == tmp_path / "paused"
 
 
+@pytest.mark.parametrize("name", ["", "."])
+def test_the_workspace_itself_is_no_pause_file(tmp_path: Path, name: str) -> None:
+    """Failure: it always exists, so the agent was paused for ever, and `resume` said to delete it by hand."""
+    config = tmp_path / "support-agent.toml"
+    config.write_text(f'[agent]\npause_file = "{name}"\n')
+    with pytest.raises(ConfigError, match=r"agent\.pause_file: write the name of a file"):
+        load(config)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"\xff\xfe\x00", b"x" * 100_000, b"\x1b[31mred\x07\nsecond line"],

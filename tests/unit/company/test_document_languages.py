@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from datetime import date
 from pathlib import Path
 
@@ -210,3 +211,14 @@ def test_what_is_wrong_with_a_translation_is_told_with_its_line(policies: Path) 
     finding = only(check(policies))
     assert (finding.path, finding.line) == (path, 5)
     assert str(finding) in refused(policies)
+
+
+def test_a_folder_that_cannot_be_read_is_a_config_error(policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure: `check` ended as "unexpected PermissionError"; a running worker goes on with the files it has."""
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # root, who may run the tests, may read every folder
+    with pytest.raises(ConfigError, match="cannot be read: Permission denied: allow reading it"):
+        languages_of(policies)

@@ -189,6 +189,26 @@ def test_the_secret_is_read_from_its_file(tmp_path: Path) -> None:
     assert load(path, {"agent.secret": "d" * 40}).agent.secret.get_secret_value() == "d" * 40
 
 
+def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path: Path) -> None:
+    """Failure: the mailbox refused the password of a file that Notepad had saved."""
+    (tmp_path / "imap.password").write_text("hunter2\n", "utf-8-sig")
+    path = write(tmp_path, '[imap]\npassword_file = "imap.password"\n')
+    assert load(path).imap.password.get_secret_value() == "hunter2"
+
+
+def test_a_name_that_no_header_can_have_is_refused(tmp_path: Path) -> None:
+    """Failure: with a line break in it every mail was refused as it was made, the desk's packets, too."""
+    with pytest.raises(ConfigError, match=r"agent\.name"):
+        load(write(tmp_path, '[agent]\nname = "Harborfile\\nSupport"\n'))
+    assert load(write(tmp_path, '[agent]\nname = "Häfen & \\"Co\\""\n')).agent.name == 'Häfen & "Co"'
+
+
+def test_a_path_below_a_home_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """Failure: `~name` of nobody ended as "unexpected RuntimeError", with no word on the path."""
+    with pytest.raises(ConfigError, match=r"~nobody-here/policies.*write the whole path"):
+        load(write(tmp_path, '[company]\npolicies = "~nobody-here/policies"\n'))
+
+
 @pytest.mark.parametrize(
     ("content", "what"), [(None, "cannot be read"), ("\n", "empty"), ("hunter2", "shorter than 32")]
 )

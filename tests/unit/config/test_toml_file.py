@@ -60,3 +60,10 @@ def test_a_file_that_cannot_be_used_is_a_config_error(tmp_path: Path) -> None:
         read_toml(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_toml(tmp_path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    """Failure: a file that Notepad saved was refused as "not valid TOML", though it looked right in each editor."""
+    path = tmp_path / "x.toml"
+    path.write_text("[a]\nkey = 1\n", "utf-8-sig")
+    assert (read_toml(path).data, read_toml(path).line("a", "key")) == ({"a": {"key": 1}}, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from support_agent.config.loading import load
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
 from support_agent.demo import workspace
+from support_agent.demo.run import run_demo
 from support_agent.demo.workspace import CONFIG_FILE, SECRET_FILE, init
 from support_agent.errors import ConfigError
 
@@ -110,3 +111,12 @@ def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
     for dotted in commented - EXAMPLES:
         section, _, key = dotted.partition(".")
         assert getattr(getattr(settings, section), key) == getattr(getattr(defaults, section), key), dotted
+
+
+def test_the_demo_deletes_no_workspace_of_a_company(tmp_path: Path) -> None:
+    """Failure: `demo --workspace my-desk` deleted what `init my-desk` had begun, with its cases and its keys."""
+    init(tmp_path / "my-desk", TODAY)
+    before = sorted((tmp_path / "my-desk").rglob("*"))
+    with pytest.raises(ConfigError, match="is not a demo workspace"):
+        run_demo(tmp_path / "my-desk", datetime(2026, 6, 1, tzinfo=UTC), print)
+    assert sorted((tmp_path / "my-desk").rglob("*")) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from datetime import date
@@ -13,7 +14,8 @@ import pytest
 from support_agent.config.loading import load
 from support_agent.core.findings import Finding, Severity
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.ops.check import check, check_file, tool_codes
+from support_agent.errors import ConfigError
+from support_agent.ops.check import check, check_file, require_sound_addresses, tool_codes
 from support_agent.planner.calibration import write_calibration
 from tests.unit.planner.test_calibration import made
 
@@ -285,6 +287,27 @@ def test_a_refused_variable_is_found(workspace: Path, monkeypatch: pytest.Monkey
     finding = the_error(workspace)
     assert (finding.path, finding.line) == (None, None)
     assert f"SUPPORT_AGENT__IMAP__{key}" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("section", "what"),
+    [
+        ('[agent]\naddress = "help"', "agent.address: 'help' is no plain address"),
+        ('[desk]\naddress = "Desk <desk@x.example>"', "desk.address: 'Desk <desk@x.example>' is no plain address"),
+        ('[desk]\naddress = "a@x.example, b@x.example"', "desk.address: 'a@x.example, b@x.example' is no plain"),
+        ('[[desk.routes]]\naddress = "desk"\nlevels = [2]', "desk.routes.address: 'desk' is no plain address"),
+        ('[desk]\naddress = "help@x.example"', "desk.address is the agent's own address"),
+    ],
+)
+def test_the_worker_starts_with_no_address_that_cannot_be_written_to(tmp_path: Path, section: str, what: str) -> None:
+    """Failure: `run` started with a desk's address that `check` refused. Each mail for a person was quarantined, its
+    sender and the desk heard nothing, and `run --once` exited with 0."""
+    path = tmp_path / CONFIG_FILE
+    whole = {"[agent]": '[agent]\naddress = "help@x.example"', "[desk]": '[desk]\naddress = "desk@x.example"'}
+    whole[section.partition("\n")[0]] = section
+    path.write_text("\n".join(whole.values()))
+    with pytest.raises(ConfigError, match=re.escape(what)):
+        require_sound_addresses(load(path))
 
 
 @pytest.mark.parametrize(
