@@ -34,7 +34,7 @@ from support_agent.transport.imap import (
     wait_for_input,
 )
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.reading import FolderReader
+from support_agent.transport.reading import MAX_UID, FolderReader
 from support_agent.transport.tls import certificate_end
 
 log = structlog.get_logger(__name__)
@@ -348,4 +348,6 @@ class Mailbox:
                 " use a folder of a server with persistent UIDs (RFC 3501, section 2.3.1.1)",
                 code="imap_uid_validity",
             )
+        if not 0 <= int(value) <= MAX_UID:
+            raise Refused(f"{self._settings.host}:{self._settings.port} sent the UIDVALIDITY {value}")
         return int(value)

@@ -52,9 +52,9 @@ class FolderReader:
         self._selected = selected
 
     def newest_uid(self) -> int:
-        """The highest UID. Asks for it if the answer had no UIDNEXT, which is optional (RFC 3501, section 6.3.1)."""
+        """The highest UID. Asks for it if the answer had no UIDNEXT, or 0: it is optional (RFC 3501, section 6.3.1)."""
         uid_next = self._selected.get(b"UIDNEXT")
-        if uid_next is not None:
+        if uid_next:
             return _checked(int(uid_next) - 1, self._settings)
         with mapped(self._settings):
             return _checked(max(self._client.search(["UID", "*"]), default=0), self._settings)
@@ -148,9 +148,10 @@ class FolderReader:
 
 
 def _checked(uid: int, settings: ImapSettings) -> int:
-    """The UID, if it is valid: a cursor with an invalid high one would skip every later mail."""
-    if uid > MAX_UID:
-        raise Refused(f"{settings.host}:{settings.port} sent a UID over {MAX_UID}")
+    """The UID, if it is valid: a cursor with an invalid high one would skip every later mail, a negative one is not
+    read again from the store."""
+    if not 0 <= uid <= MAX_UID:
+        raise Refused(f"{settings.host}:{settings.port} sent a UID outside 0..{MAX_UID}")
     return uid
 
 
