@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import psycopg
 import structlog
@@ -172,11 +172,12 @@ class Announcements:
     Args:
         url: SQLAlchemy URL of a PostgreSQL database.
         heard: Called when another process announces a mail.
+        options: Further parameters of the connections.
     """
 
-    def __init__(self, url: str, heard: Callable[[], None]) -> None:
+    def __init__(self, url: str, heard: Callable[[], None], options: Mapping[str, int]) -> None:
         self._url = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        self._heard = heard
+        self._heard, self._options = heard, dict(options)
         self._stopping = threading.Event()
         self._sender: psycopg.Connection | None = None
         self._thread = threading.Thread(target=self._listen, name="announcements", daemon=True)
@@ -191,7 +192,7 @@ class Announcements:
             return
         try:
             if self._sender is None:
-                self._sender = psycopg.connect(self._url, autocommit=True)
+                self._sender = self._connect()
             self._sender.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
         except psycopg.Error as error:
             log.warning("mail_not_announced", error=type(error).__name__)
@@ -206,7 +207,7 @@ class Announcements:
     def _listen(self) -> None:
         while not self._stopping.is_set():
             try:
-                with psycopg.connect(self._url, autocommit=True) as connection:
+                with self._connect() as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
                     self._heard()  # of what came before
                     while not self._stopping.is_set():
@@ -215,6 +216,9 @@ class Announcements:
             except psycopg.Error as error:
                 log.warning("announcements_not_heard", error=type(error).__name__)
                 self._stopping.wait(RECONNECT_S)
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(self._url, autocommit=True, **self._options)
 
     def _close_sender(self) -> None:
         if self._sender is not None:

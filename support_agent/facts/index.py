@@ -369,7 +369,7 @@ def version_of(ids: Iterable[str]) -> str:
 
 @contextmanager
 def _errors(where: str) -> Generator[None]:
-    """Map Chroma's errors to ours: for what a proxy says in the server's place, the library raises a plain Exception."""
+    """Map Chroma's errors to ours: what a proxy says in the server's place is a plain Exception."""
     try:
         yield
     except Exception as error:

@@ -1,9 +1,9 @@
 """Writes what people did as labelled mails, in the format of `eval mails` and `calibrate --mails`.
 
-Invariant: only the owner may read the mails, and only what is exact is written: an approved answer by its calls, another
-document, field or canned question as that, own words and nothing as a mail for a person. A mail of several questions is
-written only if its answer was approved. The folder is named by what it was made from, and nothing else is changed.
-Checked by tests/unit/ops/test_people_labels.py.
+Invariant: only the owner may read the mails, and only what is exact is written: an approved answer by its calls,
+another document, field or canned question as that, own words and nothing as a mail for a person. A mail of several
+questions is written only if its answer was approved. The folder is named by what it was made from, and nothing else is
+changed. Checked by tests/unit/ops/test_people_labels.py.
 """
 
 from __future__ import annotations
