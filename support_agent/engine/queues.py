@@ -176,8 +176,10 @@ class Announcements:
     """
 
     def __init__(self, url: str, heard: Callable[[], None], options: Mapping[str, int]) -> None:
-        self._url = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        self._heard, self._options = heard, dict(options)
+        parsed = make_url(url).set(drivername="postgresql")
+        parsed = parsed.update_query_dict({name: str(value) for name, value in options.items()})
+        self._url = parsed.render_as_string(hide_password=False)
+        self._heard = heard
         self._stopping = threading.Event()
         self._sender: psycopg.Connection | None = None
         self._thread = threading.Thread(target=self._listen, name="announcements", daemon=True)
@@ -192,7 +194,7 @@ class Announcements:
             return
         try:
             if self._sender is None:
-                self._sender = self._connect()
+                self._sender = psycopg.connect(self._url, autocommit=True)
             self._sender.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
         except psycopg.Error as error:
             log.warning("mail_not_announced", error=type(error).__name__)
@@ -207,7 +209,7 @@ class Announcements:
     def _listen(self) -> None:
         while not self._stopping.is_set():
             try:
-                with self._connect() as connection:
+                with psycopg.connect(self._url, autocommit=True) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
                     self._heard()  # of what came before
                     while not self._stopping.is_set():
@@ -216,9 +218,6 @@ class Announcements:
             except psycopg.Error as error:
                 log.warning("announcements_not_heard", error=type(error).__name__)
                 self._stopping.wait(RECONNECT_S)
-
-    def _connect(self) -> psycopg.Connection:
-        return psycopg.connect(self._url, autocommit=True, **self._options)
 
     def _close_sender(self) -> None:
         if self._sender is not None:
