@@ -24,7 +24,7 @@ from support_agent.company.vocabulary import Vocabulary, vocabulary_of
 from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
 from support_agent.core.levels import CUSTOMER, Level
-from support_agent.errors import ConfigError, PermanentError
+from support_agent.errors import ConfigError, PermanentError, TransientError
 
 QUESTIONS_FILE = "questions.toml"
 """In the folder of the documents."""
@@ -113,9 +113,15 @@ class Company:
 
 
 def stamp_of(settings: CompanySettings) -> Stamp:
-    """Name the company's files as they are on the disk, without reading one."""
-    folders = (settings.policies, settings.templates)
-    found = (path for folder in folders for path in sorted(folder.rglob("*")))
+    """Name the company's files as they are on the disk, without reading one.
+
+    Raises:
+        TransientError: a folder went while it was listed, or cannot be listed now.
+    """
+    try:
+        found = [path for folder in (settings.policies, settings.templates) for path in sorted(folder.rglob("*"))]
+    except OSError as error:
+        raise TransientError(f"the company's files cannot be listed now: {error.strerror}", code="company") from error
     return tuple(stamp for path in (*found, settings.accounts) if (stamp := _stamp(path)) is not None)
 
 

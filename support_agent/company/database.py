@@ -30,6 +30,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import NullPool
 
 from support_agent.config.sources import DATABASE_URL_HELP
+from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
 _STEPS_BETWEEN_CHECKS = 10_000
@@ -166,14 +167,14 @@ class ReadOnlyDatabase:
 
     def _server(self) -> Engine:
         """PostgreSQL through psycopg, any other server through its own default driver."""
-        timeout_ms, timeout_s = int(self._timeout_s * 1000), max(2, int(self._timeout_s))
+        timeout_ms = int(self._timeout_s * 1000)
         if self.dialect == "postgresql":
             url = self._url
             if "+" not in url.drivername:
                 url = url.set(drivername="postgresql+psycopg")
             # DateStyle: the driver reads no other.
             options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms} -c DateStyle=ISO"
-            connect_args = {"connect_timeout": timeout_s, "options": options}
+            connect_args = {**noticed_within(self._timeout_s), "options": options}
             return create_engine(url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
         return create_engine(self._url, pool_pre_ping=True, pool_size=2)
 

@@ -197,6 +197,8 @@ class ChromaSettings(Frozen):
     url: str = ""
     collection_prefix: Annotated[str, Field(pattern=r"^([a-z][a-z0-9-]{0,29})?$")] = ""
     """Begins the names of the collections: each agent that uses the same server needs its own."""
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """Longest wait for the server: for a connection, and for each part of an answer."""
     keep_replaced_s: Annotated[float, Field(ge=0, le=31_536_000)] = 86_400.0
     """How long a server keeps texts that the company's files no longer have: other workers may still use them, until
     they take over the changed files. A folder belongs to one process and keeps none."""

@@ -29,6 +29,7 @@ from support_agent.config.settings import EngineSettings
 from support_agent.config.sources import shown_url
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.parts import first_line
+from support_agent.core.vanished_server import noticed_within
 from support_agent.engine.database import is_postgresql, mapped_errors, prepare
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
@@ -92,7 +93,7 @@ class Engine:
         """Set when a mail has ended in this process, and when the engine stops."""
         self.queues = Queues(settings.concurrency, settings.poll_interval_s, self.ended.set)
         self.takeover = Takeover(executor_id, settings.max_interruptions, alive, self.hands, self.queues)
-        self._announcements = Announcements(url, self.queues.ring) if is_postgresql(url) else None
+        self._announcements = Announcements(url, self.queues.ring, self._noticed()) if is_postgresql(url) else None
         self._starting = threading.Lock()
         self._next_place = 1
         self.stopping = threading.Event()
@@ -263,6 +264,13 @@ class Engine:
         finally:
             client.destroy()
 
+    @property
+    def _patience_s(self) -> float:
+        return min(self.settings.lease_s, IDLE_TRANSACTION_S)
+
+    def _noticed(self) -> dict[str, int]:
+        return noticed_within(self._patience_s) if is_postgresql(self._url) else {}
+
     def _configuration(self) -> DBOSConfig:
         return {
             "name": APPLICATION,
@@ -272,9 +280,9 @@ class Engine:
             "serializer": JsonSerializer(),
             "sys_db_pool_size": len(self._served) * (self.settings.concurrency + 2) + 2,
             # A stopped worker's locks must not outlast its lease.
-            "sys_db_idle_transaction_timeout_sec": min(self.settings.lease_s, IDLE_TRANSACTION_S),
+            "sys_db_idle_transaction_timeout_sec": self._patience_s,
             # Database errors must not carry a mail's text into the log.
-            "db_engine_kwargs": {"hide_parameters": True},
+            "db_engine_kwargs": {"hide_parameters": True, "connect_args": self._noticed()},
             "use_listen_notify": False,
             "notification_listener_polling_interval_sec": 0.2,
             "enable_otlp": False,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import psycopg
 import structlog
@@ -172,10 +172,13 @@ class Announcements:
     Args:
         url: SQLAlchemy URL of a PostgreSQL database.
         heard: Called when another process announces a mail.
+        options: Further parameters of the connections.
     """
 
-    def __init__(self, url: str, heard: Callable[[], None]) -> None:
-        self._url = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    def __init__(self, url: str, heard: Callable[[], None], options: Mapping[str, int]) -> None:
+        parsed = make_url(url).set(drivername="postgresql")
+        parsed = parsed.update_query_dict({name: str(value) for name, value in options.items()})
+        self._url = parsed.render_as_string(hide_password=False)
         self._heard = heard
         self._stopping = threading.Event()
         self._sender: psycopg.Connection | None = None

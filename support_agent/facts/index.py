@@ -30,7 +30,7 @@ from pydantic import Field
 
 from support_agent.config.settings import ChromaSettings
 from support_agent.core.frozen import Frozen
-from support_agent.core.parts import batches
+from support_agent.core.parts import batches, first_line
 from support_agent.errors import ConfigError, TransientError
 from support_agent.models.embedding.port import Vectors
 
@@ -74,7 +74,7 @@ def open_client(settings: ChromaSettings) -> ClientAPI:
         ConfigError: the URL is none, or the folder cannot be used.
         TransientError: the server does not answer.
     """
-    return _http_client(settings.url) if settings.url else _folder_client(settings.path)
+    return _http_client(settings.url, settings.timeout_s) if settings.url else _folder_client(settings.path)
 
 
 def memory_client() -> ClientAPI:
@@ -82,12 +82,17 @@ def memory_client() -> ClientAPI:
     return chromadb.EphemeralClient(_config())
 
 
-def _http_client(url: str) -> ClientAPI:
+def _http_client(url: str, timeout_s: float) -> ClientAPI:
+    """A client whose requests end after `timeout_s`: the library's own wait for ever."""
     host, port, is_tls = _address(url)
     try:
-        return chromadb.HttpClient(host=host, port=port, ssl=is_tls, settings=_config())
-    except (ChromaError, httpx.HTTPError, ValueError) as error:  # ValueError: no connection
-        raise TransientError(f"chroma.url {url}: {error}: is the server running?") from error
+        httpx.get(f"{url.rstrip('/')}/api/v2/heartbeat", timeout=timeout_s)  # opening the client asks without a limit
+        client = chromadb.HttpClient(host=host, port=port, ssl=is_tls, settings=_config())
+    except Exception as error:  # of whatever class, see `_errors`
+        raise TransientError(f"chroma.url {url}: {first_line(error)}: is the server running?") from error
+    # No public name: test_a_server_that_does_not_answer_is_tried_again_later fails where it is another.
+    cast(Any, client)._server._session.timeout = timeout_s
+    return client
 
 
 def _address(url: str) -> tuple[str, int, bool]:
@@ -364,8 +369,8 @@ def version_of(ids: Iterable[str]) -> str:
 
 @contextmanager
 def _errors(where: str) -> Generator[None]:
-    """Map Chroma's errors to ours."""
+    """Map Chroma's errors to ours: what a proxy says in the server's place is a plain Exception."""
     try:
         yield
-    except (ChromaError, httpx.HTTPError) as error:
-        raise TransientError(f"chroma ({where}): {error}") from error
+    except Exception as error:
+        raise TransientError(f"chroma ({where}): {first_line(error)}") from error

@@ -235,7 +235,7 @@ class OpenAIModel:
         parameters: dict[str, object] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         try:
             reply = Reply.model_validate(self._ask_server(lambda: self._write(prompt, parameters)))
-        except (ValidationError, ToolCallRejected):
+        except (ValueError, RecursionError, ToolCallRejected):  # no JSON, too deep, or no chat completion
             what = f"the model's server at {self._base_url} sent no chat completion"
             raise PermanentError(f"{what}: check model.base_url and model.name", code="model_reply") from None
         text = (reply.choices[0].message.content or "")[: max_tokens * LONGEST_TOKEN_CHARACTERS]

@@ -1,9 +1,9 @@
 """Writes what people did as labelled mails, in the format of `eval mails` and `calibrate --mails`.
 
-Invariant: only what is exact is written: an approved answer by its calls, another document, field or canned question as
-that, own words and nothing as a mail for a person. A mail of several questions is written only if its answer was
-approved. The folder is named by what it was made from, and nothing else is changed. Checked by
-tests/unit/ops/test_people_labels.py.
+Invariant: only the owner may read the mails, and only what is exact is written: an approved answer by its calls,
+another document, field or canned question as that, own words and nothing as a mail for a person. A mail of several
+questions is written only if its answer was approved. The folder is named by what it was made from, and nothing else is
+changed. Checked by tests/unit/ops/test_people_labels.py.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from support_agent.store.records import PlanRecord, ToolCallStatus
 from support_agent.store.store import Store
 
 VERSION_DIGITS = 12
+PRIVATE_FOLDER = 0o700
 
 
 class Exported(Frozen):
@@ -49,6 +50,7 @@ def export(store: Store, folder: Path) -> Exported:
     target = folder / version
     try:
         target.mkdir(parents=True, exist_ok=True)
+        target.chmod(PRIVATE_FOLDER)
         for label, row in rows:
             (target / str(row["file"])).write_bytes(store.mails.raw(label.mail_id))
         (target / LABELS).write_text(text, encoding="utf-8")

@@ -24,6 +24,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
+from support_agent.core.vanished_server import PROBE_S, PROBES, noticed_within
 from support_agent.errors import ConfigError
 
 WRITES = "support_agent_writes"
@@ -33,8 +34,6 @@ MOST_CONNECTIONS = 15
 PING_AFTER_S = 1.0
 """A connection to PostgreSQL that was not used for so long is tried before it is used. If the server was restarted
 within that time, one statement fails, and is tried again as after any failure of the server."""
-KEEPALIVE_S, KEEPALIVES = 5, 3
-"""How often, and how many times, PostgreSQL asks whether the machine at the other end is there."""
 LAST_USED = "last_used"
 """Under this key a connection has the time of its last use, in seconds of the monotonic clock."""
 RESTORING = "support_agent_restoring"
@@ -145,7 +144,7 @@ def open_postgresql(url: URL, timeout_s: float) -> Engine:
     """The connections to PostgreSQL; see `Database` for the arguments."""
     engine = create_engine(
         url,
-        connect_args={"connect_timeout": math.ceil(timeout_s)},
+        connect_args=noticed_within(timeout_s),
         pool_timeout=timeout_s,
         hide_parameters=True,
         json_serializer=_json,
@@ -178,8 +177,8 @@ def guard_connections(engine: Engine, timeout_s: float) -> None:
         "DateStyle": "ISO",  # the driver reads no other
         "idle_in_transaction_session_timeout": math.ceil(timeout_s * 1000),
         "tcp_keepalives_idle": math.ceil(timeout_s),
-        "tcp_keepalives_interval": KEEPALIVE_S,
-        "tcp_keepalives_count": KEEPALIVES,
+        "tcp_keepalives_interval": PROBE_S,
+        "tcp_keepalives_count": PROBES,
     }
     setting = "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
 

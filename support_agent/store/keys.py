@@ -44,6 +44,7 @@ from sqlalchemy.schema import CreateSchema
 from support_agent.config.settings import StoreSettings
 from support_agent.config.sources import default_keys_url, default_master_key_file, shown_url
 from support_agent.core.parts import batches, first_line
+from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store.connections import guard_connections, normalise_url, purge
 from support_agent.store.key_files import configure, create_private, file_of, read_master_key, with_driver
@@ -316,7 +317,7 @@ class Keys:
         is_new = not self.is_there()
         if self._is_sqlite and is_new:
             create_private(file_of(self.url))
-        connect = {"timeout": self._timeout_s} if self._is_sqlite else {"connect_timeout": max(1, int(self._timeout_s))}
+        connect = {"timeout": self._timeout_s} if self._is_sqlite else noticed_within(self._timeout_s)
         database = create_engine(self.url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
         if self._is_sqlite:
             event.listen(database, "connect", configure)

@@ -6,7 +6,6 @@ process, even if that is killed. Checked by tests/integration/store/test_lock.py
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from sqlalchemy import URL, NullPool, create_engine, text
 
+from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, TransientError
 from support_agent.store.connections import normalise_url
 from support_agent.store.database import mapped_errors
@@ -103,7 +103,7 @@ def _file_lock(url: URL, holder: str) -> Iterator[None]:
 @contextmanager
 def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) -> Iterator[None]:
     """Hold an advisory lock on a connection that does nothing else."""
-    options = {"connect_timeout": math.ceil(timeout_s), "application_name": holder}
+    options = {**noticed_within(timeout_s), "application_name": holder}
     engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=options)
     with mapped_errors():
         connection = engine.connect()

@@ -11,6 +11,7 @@ import io
 import select
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -32,6 +33,8 @@ from support_agent.transport.tls import client_context
 
 DELETED = b"\\Deleted"
 SEEN = b"\\Seen"
+MOST_TIMEOUTS = 10
+"""Times `imap.timeout_s` that a command may take, besides the time of a mail's bytes."""
 PASSING_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 """Response codes of temporary refusals (RFC 5530)."""
 
@@ -145,6 +148,27 @@ def _speak_utf8(client: Any) -> None:
     """Switch to UTF-8, as `imaplib.IMAP4.enable` does; that method refuses, because it knows only the old
     capabilities."""
     client._imap._mode_utf8()
+
+
+@contextmanager
+def bounded(client: Any, settings: ImapSettings, more_s: float = 0.0) -> Iterator[None]:
+    """End the connection if the commands inside take too long: `imap.timeout_s` begins anew with each byte.
+
+    Args:
+        more_s: Time that they may take besides.
+    """
+    end = threading.Timer(MOST_TIMEOUTS * settings.timeout_s + more_s, _end, [client])
+    end.daemon = True
+    end.start()
+    try:
+        yield
+    finally:
+        end.cancel()
+
+
+def _end(client: Any) -> None:
+    with suppress(OSError):  # it has ended meanwhile
+        client.socket().shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

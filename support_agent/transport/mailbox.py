@@ -26,6 +26,7 @@ from support_agent.transport.imap import (
     SEEN,
     Refused,
     SignInRefused,
+    bounded,
     connect,
     folder_name,
     mapped,
@@ -34,7 +35,7 @@ from support_agent.transport.imap import (
     wait_for_input,
 )
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.reading import FolderReader
+from support_agent.transport.reading import MAX_UID, MIN_BYTES_A_SECOND, FolderReader
 from support_agent.transport.tls import certificate_end
 
 log = structlog.get_logger(__name__)
@@ -135,7 +136,8 @@ class Mailbox:
     def close(self) -> None:
         """Log out if the connection still works, and release the socket."""
         if self._client is not None:
-            self._client.__exit__(None, None, None)
+            with bounded(self._client, self._settings):
+                self._client.__exit__(None, None, None)
             self._client = None
 
     # Reading
@@ -187,12 +189,12 @@ class Mailbox:
     @property
     def can_idle(self) -> bool:
         """Whether the server announces IDLE: notifications of new mail."""
-        with mapped(self._settings):
+        with self._asking():
             return bool(self._client.has_capability("IDLE"))
 
     def wait(self, timeout_s: float, is_stopping: Callable[[], bool]) -> bool:
         """Wait in IDLE for at most this long; returns whether the server sent a notification (RFC 2177)."""
-        with mapped(self._settings):
+        with self._asking(more_s=timeout_s):
             self._client.idle()
             waited_s, is_notified = 0.0, False
             while not is_notified and waited_s < timeout_s and not is_stopping():
@@ -217,7 +219,7 @@ class Mailbox:
         if not self.is_writable:
             return
         try:
-            with mapped(self._settings):
+            with self._asking():
                 self._mark(uid)
                 if self._settings.move_handled_to:
                     self._make_target(self._settings.move_handled_to)
@@ -253,12 +255,13 @@ class Mailbox:
 
     def has_message_id(self, folder: str, message_id: str) -> bool:
         """Whether a folder has a mail with this Message-ID (with angle brackets)."""
-        with mapped(self._settings, folder), self._other(folder):
+        with self._asking(folder), self._other(folder):
             return bool(self._naming("Message-ID", message_id))
 
     def answers_to(self, folder: str, message_id: str) -> list[bytes]:
         """The mails of a folder whose In-Reply-To or References name this Message-ID, a few at most; none is marked."""
-        with mapped(self._settings, folder), self._other(folder):
+        more_s = MOST_ANSWERS * self._settings.max_message_bytes / MIN_BYTES_A_SECOND
+        with self._asking(folder, more_s), self._other(folder):
             found = {uid for name in ("In-Reply-To", "References") for uid in self._naming(name, message_id)}
             uids = sorted(found)[-MOST_ANSWERS:]
             answer = self._client.fetch(uids, ["BODY.PEEK[]"]) if uids else {}
@@ -268,23 +271,23 @@ class Mailbox:
         """The state of a folder, by STATUS, without opening it."""
         has_modseq = self._client.has_capability("CONDSTORE") or self._client.has_capability("QRESYNC")
         items = ["UIDVALIDITY", "UIDNEXT", *(["HIGHESTMODSEQ"] if has_modseq else [])]
-        with mapped(self._settings, folder):
+        with self._asking(folder):
             return FolderState.of(self._client.folder_status(folder, items))
 
     def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
         """Append a sent mail to a folder, flagged as read; each call appends one copy."""
-        with mapped(self._settings):
+        with self._asking(more_s=len(raw) / MIN_BYTES_A_SECOND):
             self._client.append(folder, raw, flags=[SEEN], msg_time=sent_at)
 
     def special_folder(self, use: str) -> str | None:
         """The folder with a special use such as "\\\\Sent" (RFC 6154), or one with a common name for it; else None."""
-        with mapped(self._settings):
+        with self._asking():
             name = self._client.find_special_folder(use.encode("ascii"))
         return None if name is None else folder_name(name)
 
     def has_folder(self, folder: str) -> bool:
         """Whether a folder with this name exists."""
-        with mapped(self._settings):
+        with self._asking():
             return bool(self._client.folder_exists(folder))
 
     def _naming(self, field: str, message_id: str) -> list[int]:
@@ -319,7 +322,8 @@ class Mailbox:
             with mapped(self._settings):
                 self._client = connect(self._settings)
                 ends_at = certificate_end(self._client.socket())
-                sign_in(self._client, self._settings, token)
+                with bounded(self._client, self._settings):
+                    sign_in(self._client, self._settings, token)
         except SupportAgentError as error:
             self._observer.connected("imap", error)
             raise
@@ -327,10 +331,16 @@ class Mailbox:
         self._observer.expires("imap_certificate", ends_at)
 
     def _select(self) -> None:
-        with mapped(self._settings, self._settings.folder):
+        with self._asking(self._settings.folder):
             self._selected, self.is_writable = open_folder(
                 self._client, self._settings.folder, read_only=self._read_only
             )
+
+    @contextmanager
+    def _asking(self, folder: str | None = None, more_s: float = 0.0) -> Iterator[None]:
+        """Bound what the commands inside may take, and map their errors, see `mapped`."""
+        with mapped(self._settings, folder), bounded(self._client, self._settings, more_s):
+            yield
 
     def _reader(self) -> FolderReader:
         return FolderReader(self._client, self._settings, self._selected)
@@ -348,4 +358,6 @@ class Mailbox:
                 " use a folder of a server with persistent UIDs (RFC 3501, section 2.3.1.1)",
                 code="imap_uid_validity",
             )
+        if not 0 <= int(value) <= MAX_UID:
+            raise Refused(f"{self._settings.host}:{self._settings.port} sent the UIDVALIDITY {value}")
         return int(value)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import ssl
 import tempfile
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -24,6 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 from support_agent.config.mail_servers import OAuthSettings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
+from support_agent.transport.bounded_request import Limits, ask
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -166,7 +166,8 @@ class TokenSource:
             log.critical("refresh_token_not_stored", file=str(file), why=error.strerror)
 
     def _ask(self, form: dict[str, str]) -> _Answer:
-        status, body = _post(self._settings, form)
+        limits = Limits(self._settings.timeout_s, MAX_ANSWER_BYTES, "oauth.token_url")
+        status, body = ask("POST", self._settings.token_url, limits, form)
         if status != 200:
             raise _map_refusal(self._settings, status, body)
         try:
@@ -217,33 +218,6 @@ def _read_secret(file: Path, key: str) -> str:
     if not secret or len(secret) > MAX_SECRET_BYTES or any(not character.isprintable() for character in secret):
         raise ConfigError(f"{key} {file} holds no secret: put the secret alone into that file")
     return secret
-
-
-def _post(settings: OAuthSettings, form: dict[str, str]) -> tuple[int, bytes]:
-    """One request; the answer's status and body, of which no more is read than a token needs.
-
-    A redirect is not followed: secrets go to the configured address alone.
-    """
-    import httpx  # here: nothing but a sign-in needs it, and it takes its time to import
-
-    where = settings.token_url
-    try:
-        with (
-            httpx.Client(timeout=settings.timeout_s, verify=ssl.create_default_context()) as client,
-            client.stream("POST", where, data=form, headers={"Accept": "application/json"}) as response,
-        ):
-            body = b""
-            for chunk in response.iter_bytes():
-                body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise TransientError(f"{where} answered too much: check oauth.token_url if this stays so")
-            return response.status_code, body
-    except httpx.TimeoutException:
-        raise TransientError(f"{where} did not answer within {settings.timeout_s:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            raise ConfigError(f"the certificate of {where} cannot be verified: check oauth.token_url") from None
-        raise TransientError(f"{where} cannot be used now: {type(error).__name__}") from None
 
 
 def _map_refusal(settings: OAuthSettings, status: int, body: bytes) -> SupportAgentError:

@@ -8,9 +8,7 @@ Source: OpenID Connect Discovery 1.0, section 4; Core 1.0, section 3.1.3; RFC 67
 
 from __future__ import annotations
 
-import asyncio
 import re
-import ssl
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+from support_agent.transport.bounded_request import Limits, ask
 
 if TYPE_CHECKING:
     import httpx2
@@ -181,37 +180,5 @@ def _ask(
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """One request: the answer's status and body.
-
-    An event loop of its own bounds the whole answer: a server that sends a byte now and then would never exceed a limit
-    on the wait for the next one.
-    """
-    import httpx2  # here: nothing but a sign-in needs it, and it takes its time to import
-
-    async def ask() -> tuple[int, bytes]:
-        given = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-        async with (
-            asyncio.timeout(settings.oidc_timeout_s),
-            httpx2.AsyncClient(
-                transport=transport,
-                timeout=settings.oidc_timeout_s,
-                follow_redirects=False,
-                verify=ssl.create_default_context() if transport is None else True,  # a given transport has its own
-            ) as client,
-            client.stream(method, where, data=form, headers=given) as response,
-        ):
-            body = b""
-            async for part in response.aiter_raw():
-                body += part
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise TransientError(f"{where} sent more than {MAX_ANSWER_BYTES} bytes")
-            return response.status_code, body
-
-    try:
-        return asyncio.run(ask())
-    except (TimeoutError, httpx2.TimeoutException):
-        raise TransientError(f"{where} did not answer within {settings.oidc_timeout_s:g} s") from None
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            raise ConfigError(f"the certificate of {where} cannot be verified: check desk_page.oidc_issuer") from None
-        raise TransientError(f"{where} cannot be used now: {type(error).__name__}") from None
+    limits = Limits(settings.oidc_timeout_s, MAX_ANSWER_BYTES, "desk_page.oidc_issuer")
+    return ask(method, where, limits, form, headers, transport)

@@ -8,7 +8,7 @@ tests/integration/transport/test_mailbox_reading.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from support_agent.config.mail_servers import ImapSettings
 from support_agent.core.parts import batches
 from support_agent.mail.head import split_head
 from support_agent.mail.message import not_read
-from support_agent.transport.imap import Refused, mapped
+from support_agent.transport.imap import Refused, bounded, mapped
 
 SEARCH_WINDOW = 50_000
 """UIDs per search in a large folder: the answer is one line, and its length is limited."""
@@ -26,6 +26,8 @@ READ_BATCH = 50
 """Most mails per read command."""
 READ_BATCH_BYTES = 1_000_000
 """Most bytes per read command; a larger mail is read alone."""
+MIN_BYTES_A_SECOND = 10_000
+"""The slowest connection that is supported."""
 MAX_UID = 2**32 - 1
 """RFC 3501, section 2.3.1.1."""
 
@@ -52,17 +54,17 @@ class FolderReader:
         self._selected = selected
 
     def newest_uid(self) -> int:
-        """The highest UID. Asks for it if the answer had no UIDNEXT, which is optional (RFC 3501, section 6.3.1)."""
+        """The highest UID. Asks for it if the answer had no UIDNEXT, or 0: it is optional (RFC 3501, section 6.3.1)."""
         uid_next = self._selected.get(b"UIDNEXT")
-        if uid_next is not None:
+        if uid_next:
             return _checked(int(uid_next) - 1, self._settings)
-        with mapped(self._settings):
+        with self._asking():
             return _checked(max(self._client.search(["UID", "*"]), default=0), self._settings)
 
     def uids_after(self, last_uid: int) -> Iterator[list[int]]:
         """The UIDs after one, ascending, in lists of bounded length. "n:*" always includes the newest mail (S30)."""
         for first, last in self._windows(last_uid + 1):
-            with mapped(self._settings):
+            with self._asking():
                 found = self._client.search(["UID", f"{first}:{last}"])
             yield sorted(_checked(uid, self._settings) for uid in set(found) if uid >= first)
 
@@ -80,7 +82,7 @@ class FolderReader:
         """The mails after a UID, with sizes and arrival times, in batches that may be empty."""
         for uids in self.uids_after(last_uid):
             for batch in batches(uids, LIST_BATCH):
-                with mapped(self._settings):
+                with self._asking():
                     answer = self._client.fetch(batch, ["RFC822.SIZE", "INTERNALDATE"])
                 yield [_listed(uid, answer.get(uid, {})) for uid in batch]
 
@@ -135,22 +137,29 @@ class FolderReader:
         return not_read(f"the server cannot give {where}{size}") + b"\r\n"
 
     def _bodies(self, uids: Sequence[int], item: str) -> dict[int, bytes]:
-        with mapped(self._settings):
+        most_bytes = max(READ_BATCH_BYTES, self._settings.max_message_bytes)
+        with self._asking(most_bytes / MIN_BYTES_A_SECOND):
             answer = self._client.fetch(uids, [item.replace("BODY", "BODY.PEEK")])
         raws = ((uid, data.get(item.encode())) for uid, data in answer.items())
         return {uid: raw for uid, raw in raws if isinstance(raw, bytes)}
 
+    @contextmanager
+    def _asking(self, more_s: float = 0.0) -> Iterator[None]:
+        with mapped(self._settings), bounded(self._client, self._settings, more_s):
+            yield
+
     def _is_there(self, uid: int) -> bool:
         """Whether a mail that could not be read still exists; another client may have removed it."""
-        with mapped(self._settings):
+        with self._asking():
             self._client.noop()
             return uid in self._client.search(["UID", str(uid)])
 
 
 def _checked(uid: int, settings: ImapSettings) -> int:
-    """The UID, if it is valid: a cursor with an invalid high one would skip every later mail."""
-    if uid > MAX_UID:
-        raise Refused(f"{settings.host}:{settings.port} sent a UID over {MAX_UID}")
+    """The UID, if it is valid: a cursor with an invalid high one would skip every later mail, a negative one is not
+    read again from the store."""
+    if not 0 <= uid <= MAX_UID:
+        raise Refused(f"{settings.host}:{settings.port} sent a UID outside 0..{MAX_UID}")
     return uid
 
 

@@ -54,8 +54,8 @@ class Renewal(Generic[Opened]):
         self.problem = ""
         try:
             self.current = self._again(self.current)
-        except TransientError as error:  # tried again in the next round
-            log.warning("company_files_not_read", code=error.code, error=str(error))
+        except (TransientError, OSError) as error:  # such as a folder that goes while it is listed: tried again
+            log.warning("company_files_not_read", code=getattr(error, "code", "os"), error=str(error))
             return None
         except SupportAgentError as error:  # tried again once somebody has changed a file
             self._seen, self.problem = stamp, str(error)

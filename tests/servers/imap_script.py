@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from dataclasses import dataclass, field
 Rule = tuple[str, bytes]
 """A pattern of a command without its tag, and what is said to it; `%t` is the tag. b"" hangs up."""
 
+DRIPS, DRIP_S = 300, 0.01
+DRIPPING = b"* 1 EXISTS\r\n"
+"""What begins with this twice comes after it was said `DRIPS` times, now and then."""
 GREETING = b"* OK [CAPABILITY IMAP4rev1] ready\r\n"
 
 
@@ -48,6 +52,9 @@ class ScriptedImap:
                 said = self.answer(line)
                 if not said:
                     return
+                for _ in range(DRIPS if said.startswith(DRIPPING * 2) else 0):
+                    connection.sendall(DRIPPING)
+                    time.sleep(DRIP_S)
                 connection.sendall(said)
 
 

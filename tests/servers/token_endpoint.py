@@ -31,6 +31,8 @@ class TokenEndpoint:
     rotates: bool = False
     expires_in: object = 3600
     delay_s: float = 0.0
+    pause_s: float = 0.0
+    """Before each byte of an answer."""
     asked: list[dict[str, str]] = field(default_factory=list)
     answers: list[tuple[int, bytes]] = field(default_factory=list)
     valid: set[str] = field(default_factory=set)
@@ -99,7 +101,9 @@ def token_endpoint(**values: object) -> Iterator[TokenEndpoint]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            for part in (body,) if not endpoint.pause_s else (bytes([byte]) for byte in body):
+                time.sleep(endpoint.pause_s)
+                self.wfile.write(part)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""

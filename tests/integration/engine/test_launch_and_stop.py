@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 import structlog
 
@@ -227,3 +230,17 @@ def test_a_stopped_engine_does_not_start_again(sqlite_url: str, launch: Launch) 
 
 def test_stopping_what_does_not_run_does_nothing(sqlite_url: str) -> None:
     Engine(sqlite_url, executor_id("x"), EngineSettings()).stop(timeout_s=0)
+
+
+@pytest.mark.servers
+def test_a_database_whose_machine_is_gone_is_noticed_within_the_lease(postgres_url: str, launch: Launch) -> None:
+    """Failure: a step that was to be recorded waited for as long as the system's limits are, and its mail with it."""
+    journeys = launch(postgres_url, lambda _mail_id, _steps: "answered", lease_s=9.0)
+    dbos = journeys.engine.queues._dbos
+    assert dbos is not None
+    with dbos._sys_db.engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        with socket.socket(fileno=os.dup(driver.fileno())) as wire:
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 9

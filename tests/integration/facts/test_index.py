@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -149,3 +154,47 @@ def test_a_server_that_does_not_answer_is_tried_again_later(tmp_path: Path) -> N
             nearest(index, 3, "i forgot my password")
         with pytest.raises(TransientError, match="running"):
             open_client(ChromaSettings(url=url))
+
+
+def test_a_server_that_hangs_or_talks_nonsense_is_tried_again_later(tmp_path: Path) -> None:
+    """Failure: the library waits without end, so no mail is decided any more; a proxy's page ended the worker."""
+    with chroma_server(tmp_path) as (url, process):
+        settings = ChromaSettings(url=url, timeout_s=2)
+        index = Index(open_client(settings), WordEmbedder())
+        index.update(ENTRIES)
+        process.send_signal(signal.SIGSTOP)
+        with pytest.raises(TransientError, match="timed out"):
+            nearest(index, 3, "i forgot my password")
+        with pytest.raises(TransientError, match="timed out"):
+            open_client(settings)
+    for status, page in ((502, b"<html>Bad Gateway</html>"), (503, b""), (200, b"<html>"), (200, b"null")):
+        with _answering(status, page, int(url.rpartition(":")[2])):
+            with pytest.raises(TransientError, match="chroma"):
+                nearest(index, 3, "i forgot my password")
+            with pytest.raises(TransientError, match="running"):
+                open_client(settings)
+
+
+@contextmanager
+def _answering(status: int, page: bytes, port: int) -> Iterator[None]:
+    """What a proxy says in the place of its server, on every path."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Proxy) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join(10)

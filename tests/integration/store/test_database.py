@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 import stat
 import traceback
@@ -166,6 +168,17 @@ def test_the_locks_of_a_process_that_is_stopped_end(postgres_url: str) -> None:
         with pytest.raises(TransientError, match="idle-in-transaction"):
             _lock(store, meanwhile=lambda: other.submit(_lock, store).result(timeout=60))
         _lock(store)
+
+
+@pytest.mark.servers
+def test_a_server_whose_machine_is_gone_is_noticed_within_the_timeout(postgres_url: str) -> None:
+    """Failure: after a failover a statement waited for up to two hours, the system's own limit."""
+    with Store.open(postgres_url, MIGRATIONS, timeout_s=7.5) as store, store.database.read() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        with socket.socket(fileno=os.dup(driver.fileno())) as wire:
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 7500
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 8
 
 
 def _lock(store: Store, meanwhile: Callable[[], object] = lambda: None) -> None:

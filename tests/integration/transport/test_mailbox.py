@@ -23,6 +23,7 @@ from tests.fakes_journey import ANNA, JAMES, Office, once, write
 from tests.fakes_worker import InlineEngine
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import NO_MOVE, NO_MOVE_NO_UIDPLUS, Dovecot, free_port, running_dovecot
+from tests.servers.imap_script import DRIPPING, OK, scripted_imap
 
 pytestmark = pytest.mark.servers
 NUMBERS = count(1)
@@ -260,3 +261,23 @@ def test_a_server_that_hangs_is_given_up_after_the_timeout(dead_port: int) -> No
     settings = ImapSettings(host="localhost", port=dead_port, security=Security.PLAIN, timeout_s=0.2)
     with pytest.raises(TransientError):
         fetch(settings, None)
+
+
+@pytest.mark.parametrize("uid_validity", [b"-1", b"4294967296", b"99999999999999999999"])
+def test_a_uidvalidity_that_cannot_be_is_refused(uid_validity: bytes) -> None:
+    """Failure: an error that nobody expected ended the worker."""
+    selected = b"* 1 EXISTS\r\n* OK [UIDVALIDITY %b] x\r\n%%t OK [READ-WRITE] in\r\n" % uid_validity
+    with scripted_imap(("SELECT", selected)) as server:
+        plain = {"host": "127.0.0.1", "port": server.port, "security": Security.PLAIN, "user": "u", "password": "p"}
+        with Mailbox(ImapSettings.model_validate(plain)) as mailbox, pytest.raises(TransientError, match="UIDVALIDITY"):
+            mailbox.resume(None)
+
+
+@pytest.mark.parametrize("command", ["LOGIN", "SELECT"])
+def test_a_server_that_says_a_little_now_and_then_is_given_up(command: str) -> None:
+    """Failure: the limit began anew with each byte, and the worker's loop waited, also with what was to be sent."""
+    with scripted_imap((command, DRIPPING * 2 + OK("at last"))) as server:
+        plain = {"host": "127.0.0.1", "port": server.port, "security": Security.PLAIN, "user": "u", "password": "p"}
+        mailbox = Mailbox(ImapSettings.model_validate({**plain, "timeout_s": 0.1}))
+        with pytest.raises(TransientError):
+            mailbox.__enter__()

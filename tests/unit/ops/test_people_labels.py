@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_what_people_did_is_read_as_labelled_mails(office: Office, tmp_path: Pat
     assert list(read.values()) == [
         (("send_document(1)",),), (("send_document(2)",),), (("escalate",),), (("escalate",),),
     ]  # fmt: skip
+
+
+def test_only_the_owner_may_read_the_mails(office: Office, tmp_path: Path) -> None:
+    """Failure: customers' mails in a folder that every user of the machine could open."""
+    given = proposed_in(office)
+    order(given.office, given.lines["approve"])
+    assert stat.S_IMODE(export(office.store, tmp_path).folder.stat().st_mode) == 0o700
 
 
 def test_a_correction_of_several_questions_is_left_out(office: Office, tmp_path: Path) -> None:

@@ -219,6 +219,13 @@ def test_slow_endpoint_is_given_up_after_the_timeout(endpoint: TokenEndpoint, se
         TokenSource(settings(endpoint, secrets, timeout_s=0.05)).token(NOON)
 
 
+def test_the_timeout_is_that_of_the_whole_answer(endpoint: TokenEndpoint, secrets: Path) -> None:
+    """Failure: a byte now and then began it anew, and everything that signs in waited."""
+    endpoint.pause_s = 0.01
+    with pytest.raises(TransientError, match=r"did not answer within 0\.05 s"):
+        TokenSource(settings(endpoint, secrets, timeout_s=0.05)).token(NOON)
+
+
 def test_endpoint_that_is_not_there_may_come_back(secrets: Path) -> None:
     with token_endpoint() as gone:
         where = settings(gone, secrets)

@@ -67,11 +67,11 @@ def test_a_header_without_an_end_is_cut() -> None:
 @pytest.mark.parametrize("uid", [2**32, 10**26])
 def test_a_uid_that_cannot_be_is_refused(uid: int) -> None:
     """Recorded as the last one read, it would have every mail after it passed over."""
-    with pytest.raises(TransientError, match="a UID over 4294967295"):
+    with pytest.raises(TransientError, match=r"a UID outside 0\.\.4294967295"):
         read({uid: HEAD})
-    with pytest.raises(TransientError, match="a UID over 4294967295"):
+    with pytest.raises(TransientError, match=r"a UID outside 0\.\.4294967295"):
         FolderReader(LyingServer({}), SETTINGS, {b"UIDNEXT": uid + 1}).newest_uid()
-    with pytest.raises(TransientError, match="a UID over 4294967295"):
+    with pytest.raises(TransientError, match=r"a UID outside 0\.\.4294967295"):
         FolderReader(LyingServer({uid: b""}), SETTINGS, {}).newest_uid()
 
 
@@ -96,3 +96,11 @@ def test_a_server_that_sends_more_than_there_is_memory_for_is_left() -> None:
     with pytest.raises(TransientError, match="memory") as caught, mapped(SETTINGS):
         raise MemoryError
     assert not isinstance(caught.value, Refused)
+
+
+def test_a_uidnext_of_none_is_asked_for_and_an_impossible_one_is_refused() -> None:
+    """Failure: a place of -1 in the folder was stored, and could not be read again: no worker started any more."""
+    server = LyingServer({7: HEAD})
+    assert FolderReader(server, SETTINGS, {b"UIDNEXT": 0}).newest_uid() == 7
+    with pytest.raises(Refused, match=r"a UID outside 0\.\.4294967295"):
+        FolderReader(server, SETTINGS, {b"UIDNEXT": -5}).newest_uid()

@@ -129,7 +129,7 @@ def test_nothing_is_exchanged_while_a_mail_is_being_handled(own_office: Office) 
 
 def test_what_cannot_be_read_now_is_tried_again_and_what_is_wrong_is_not() -> None:
     stamps, opened = [("a", 1, 1)], list[str]()
-    errors: list[Exception] = [TransientError("busy"), ConfigError("wrong")]
+    errors: list[Exception] = [FileNotFoundError("gone"), TransientError("busy"), ConfigError("wrong")]
 
     def again(before: str) -> str:
         if errors:
@@ -140,6 +140,7 @@ def test_what_cannot_be_read_now_is_tried_again_and_what_is_wrong_is_not() -> No
     files = Renewal(lambda: tuple(stamps), lambda: "old", again)
     assert files.renew() is None
     stamps.append(("b", 1, 1))
+    assert files.renew() is None  # a file was gone
     assert files.renew() is None  # it was busy
     assert files.renew() is None  # it was wrong
     assert files.renew() is None  # it is not read again
@@ -147,6 +148,26 @@ def test_what_cannot_be_read_now_is_tried_again_and_what_is_wrong_is_not() -> No
     stamps.append(("c", 1, 1))
     assert files.renew() == "new"
     assert (opened, files.current) == (["old"], "new")
+
+
+def test_a_folder_that_goes_while_it_is_listed_does_not_end_the_worker(
+    own_office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: `git switch` or a new ConfigMap removed a folder in the moment in which the worker listed it."""
+    life = Life(own_office, [])
+
+    def gone(*_: object) -> Iterator[Path]:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    life.rounds = [
+        lambda: monkeypatch.setattr(Path, "rglob", gone),
+        monkeypatch.undo,
+        lambda: life.mailbox.mails.append(write(REFUND)),
+    ]
+    with capture_logs() as logs:
+        run(life)
+    assert [entry["code"] for entry in logs if entry["event"] == "round_failed"] == ["company"]
+    assert recipients(own_office) == [ANNA]
 
 
 def test_an_expired_document_elsewhere_keeps_no_file_from_being_used(own_office: Office) -> None:
