@@ -28,10 +28,10 @@ from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Usage
 from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, packet_of
-from support_agent.outbound.rendered_mail import packet_mail
+from support_agent.outbound.rendered_mail import gated_mail
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan, call_text
-from support_agent.store.records import CaseId, MailId
+from support_agent.store.records import CaseId, MailId, OutgoingKind
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding, FindingReason
 
@@ -93,7 +93,7 @@ def packed(made: Decision, answered: str | None = None) -> Packet:
 
 def english(packet: Packet) -> str:
     templates = Templates.load(packaged("templates"))
-    return packet_mail(packet.model_copy(update={"locale": "en"}), templates).text
+    return gated_mail(OutgoingKind.PACKET, packet.model_copy(update={"locale": "en"}), templates).text
 
 
 def stopped_line(packet: Packet) -> str:
