@@ -173,7 +173,6 @@ class _Site:
         return fields, tuple(uploads)
 
     async def _answered(self, request: Request, page: Page, visit: Visit, token: str, session: Session) -> Response:
-        is_live = LIVE in request.headers
         if page.method == "POST":
             what = visit.form.get("do", "")
             log.info("desk_page_act", who=visit.person.address, path=request.url.path, what=what[:SHOWN_CHARACTERS])
@@ -183,11 +182,9 @@ class _Site:
             raise HTTPException(404) from None
         except SupportAgentError as error:
             raise HTTPException(_status_of(error), str(error)) from error
-        return self._response(request, visit, result, token, session, is_live=is_live)
+        return self._response(request, visit, result, token, session)
 
-    def _response(
-        self, request: Request, visit: Visit, result: Result, token: str, session: Session, *, is_live: bool
-    ) -> Response:
+    def _response(self, request: Request, visit: Visit, result: Result, token: str, session: Session) -> Response:
         match result:
             case SeeOther():
                 if result.said:
@@ -198,6 +195,7 @@ class _Site:
             case Framed():
                 return Response(result.html, media_type="text/html", headers={"Content-Security-Policy": FRAMED_POLICY})
             case Shown():
+                is_live = LIVE in request.headers
                 notice = None if is_live else self.sessions.take_notice(token)
                 values = {**result.values, **self._common(request, visit.wording), "visit": visit}
                 values |= {"form_key": session.form_key, "notice": notice, "person": visit.person}
