@@ -31,6 +31,7 @@ from support_agent.ops.provenance_report import (
     text_of,
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
+from support_agent.planner.choice import ranked
 from support_agent.planner.plan import Call, call_text
 from support_agent.store.desk_records import CaseChange, Label
 from support_agent.store.records import (
@@ -334,7 +335,7 @@ def _plan_story(record: PlanRecord) -> PlanStory:
 
 
 def _call_story(call: Call) -> CallStory:
-    votes = sorted(call.considered, key=lambda vote: -vote.probability)
+    votes = ranked(call.considered)
     return CallStory(
         question=call.question,
         call=call_text(call.tool, call.args),

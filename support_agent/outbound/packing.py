@@ -12,6 +12,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import Settings
 from support_agent.outbound.story import NO_STORY, Story
+from support_agent.planner.choice import ranked
 from support_agent.planner.plan import INTERNAL, Call, call_text
 from support_agent.store.records import CaseId, MailId, OutboxId
 from support_agent.tools.ending import Reason
@@ -126,7 +127,7 @@ def _for_a_person(decision: Decision) -> frozenset[int]:
 
 
 def _considered(call: Call) -> Considered:
-    others = sorted(call.considered, key=lambda vote: -vote.probability)[1 : RUNNERS_UP + 1]
+    others = ranked(call.considered)[1 : RUNNERS_UP + 1]
     return Considered(
         call=call_text(call.tool, call.args),
         confidence=min(call.confidence, 1.0),
