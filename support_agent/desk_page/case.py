@@ -19,7 +19,7 @@ from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import staff_addresses
 from support_agent.desk_page import acts
 from support_agent.desk_page.acts import Act
-from support_agent.desk_page.choices import Recipient, considered, groups, parts, recipient_of
+from support_agent.desk_page.choices import Recipient, considered, groups, parts
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import Answer, shown_answer
 from support_agent.desk_page.visit import (
@@ -313,8 +313,9 @@ def _recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
     if offer is None:
         return None
     sender = stages.routing.senders.of(offer.customer_mail)
-    to = recipient_of(stages.company, sender, stages.settings.company.locale, stages.now())
-    return to._replace(locale=stages.queue.templates.locale_of(to.customer, to.locale))
+    customer = stages.company.known_customer(sender.address, sender.level)
+    locale = stages.queue.templates.locale_of(customer, stages.settings.company.locale)
+    return Recipient(sender, customer, locale, stages.now())
 
 
 def _preview(
