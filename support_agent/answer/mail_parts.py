@@ -84,6 +84,11 @@ def _lines(text: str | None) -> tuple[str, ...]:
     return clean_lines(text or "")
 
 
+def _with_word(number: int, _: object) -> Mapping[str, object]:
+    """The position of an entry that has a word of words.yaml: sources of words count by `answer` and `item`."""
+    return {"index": number, "answer": 0, "item": number}
+
+
 _RUNNER_UP = Shape(
     parts=(
         inbound("runner_up", name="call", is_required=never),
@@ -204,16 +209,11 @@ PACKET = Shape(
             counted("index"),
             read=lambda packet: _lines(packet.proposed_text),
         ),
-        Group("offered", _OFFERED, lambda number, _: {"index": number, "answer": 0, "item": number}),
+        Group("offered", _OFFERED, _with_word),
         Group("story", _STORY, counted("index")),
         Group("considered", _CONSIDERED, counted("index")),
         Group("found", _FOUND, counted("index")),
-        Group(
-            "looked",
-            _RETRIEVAL,
-            lambda number, _: {"index": number, "answer": 0, "item": number},
-            read="retrievals",
-        ),
+        Group("looked", _RETRIEVAL, _with_word, read="retrievals"),
         Group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
         Group("pages", _PAGE, counted("index")),
     ),
@@ -274,7 +274,7 @@ DIGEST = Shape(
     ),
     groups=(
         Group("answered_by", _share("answered_by"), counted("index")),
-        Group("reasons", _share("reason", _REASON_WORDS), lambda n, _: {"index": n, "answer": 0, "item": n}),
+        Group("reasons", _share("reason", _REASON_WORDS), _with_word),
         Group("filed_by", _share("filed_by"), counted("index")),
         Group("grown", _GROWN, counted("index")),
         Group("ages", _AGE, counted("index")),

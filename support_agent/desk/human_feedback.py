@@ -49,7 +49,7 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
     recognised = Recognised(documents)
     cases = []
     for case_id, sent in replies.items():
-        memory = _before_escalation(store, case_id, sent[0])
+        memory = _memory_of(store.plans.memory_before(sent[0].mail_id), case_id)
         if memory is not None:
             words = "\n".join(_words(store, reply) for reply in sent)
             cases.append(EscalatedCase(memory=memory, outcome=recognised.outcome(words, _numbers(memory))))
@@ -63,8 +63,7 @@ def _by_command(store: Store, replied: AbstractSet[CaseId]) -> Iterator[Escalate
         number = document_of(label.choice)
         if number is None or mail is None or mail.case_id is None or mail.case_id in replied:
             continue
-        plan = store.plans.memory_of(label.mail_id)
-        memory = _read(plan, mail.case_id)
+        memory = _memory_of(store.plans.memory_of(label.mail_id), mail.case_id)
         if memory is not None:
             is_evidence = number in _numbers(memory)
             outcome = ReviewOutcome.SENT_EVIDENCE if is_evidence else ReviewOutcome.SENT_OTHER
@@ -114,12 +113,8 @@ class Recognised:
                 yield numbers
 
 
-def _before_escalation(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory | None:
+def _memory_of(stored: str | None, case_id: CaseId) -> Memory | None:
     """The memory when the policy escalated the case; None: it did not, or the memory cannot be read."""
-    return _read(store.plans.memory_before(reply.mail_id), case_id)
-
-
-def _read(stored: str | None, case_id: CaseId) -> Memory | None:
     try:
         return before_escalation(from_json(stored)) if stored is not None else None
     except PermanentError as error:

@@ -38,23 +38,21 @@ def sent(choice: PersonChoice, made: FinalAnswer, proposed: FinalAnswer | None) 
     return Done(LabelOutcome.OTHER_CHOICE, choice.key)
 
 
-def wrote(
-    words: str, proposed: FinalAnswer | None, rendered: RenderedAnswer | None, documents: Sequence[Document]
-) -> Done:
+def wrote(words: str, proposed: FinalAnswer, rendered: RenderedAnswer, documents: Sequence[Document]) -> Done:
     """What a person did who wrote these words to the customer.
 
     Args:
-        proposed: The answer that waited, with its `rendered` text; None: there was none.
+        proposed: The answer that waited, with its `rendered` text.
         documents: The company's, in every language.
     """
     found = Recognised(documents).documents_in(words)
-    keys = keys_of(proposed) if proposed is not None else ()
+    keys = keys_of(proposed)
     own = {number for key in keys if (number := document_of(key)) is not None}
     others = [numbers for numbers in found if not numbers & own]
     if others:
         return Done(LabelOutcome.OTHER_CHOICE, document_key(min(others[0])))
     said = {number for numbers in found for number in numbers & own}
-    if keys and said == own and rendered is not None and _says_values(words, rendered, is_needed=len(own) < len(keys)):
+    if keys and said == own and _says_values(words, rendered, is_needed=len(own) < len(keys)):
         return Done(LabelOutcome.SAME)
     return Done(LabelOutcome.OWN_WORDS)
 

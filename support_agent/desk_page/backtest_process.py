@@ -196,10 +196,10 @@ class Backtests:
         text = _end_of(self._said)
         lines = [line for line in text.splitlines() if line.strip()]
         found = next((match for line in reversed(lines) if (match := PROGRESS.match(line))), None)
-        counts = tuple(int(part) if part else None for part in found.groups()) if found else (None, None, None)
+        groups = found.groups() if found else (None, None, None)
+        done, total, left = (int(part) if part else None for part in groups)
         state = RunState.RUNNING if is_running else self._ended()
         said = next((line for line in reversed(lines) if not PROGRESS.match(line)), "")
-        done, total, left = counts
         return Progress(state=state, asked=asked, done=done, total=total, minutes_left=left, said=said)
 
     def report(self) -> LastReport | None:
@@ -268,7 +268,7 @@ class Backtests:
         with self._lock:
             handle = os.open(self._locked, os.O_RDWR | os.O_CREAT, PRIVATE)
             try:
-                if not _is_locked(handle):
+                if not _takes_lock(handle):
                     raise PermanentError("a backtest is under way: stop it first, or wait for its end", code="running")
                 yield handle
             finally:
@@ -296,7 +296,7 @@ class Backtests:
         except OSError:
             return False
         try:
-            return not _is_locked(handle)
+            return not _takes_lock(handle)
         finally:
             os.close(handle)
 
@@ -367,8 +367,8 @@ def own_addresses(text: str) -> tuple[str, ...]:
     return given
 
 
-def _is_locked(handle: int) -> bool:
-    """Take the lock of an open file; False: a process has it."""
+def _takes_lock(handle: int) -> bool:
+    """Take the lock of an open file, and whether that succeeded; False: a process has it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -17,10 +17,9 @@ from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.commands import Command
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import staff_addresses
-from support_agent.company.accounts import Queries
 from support_agent.desk_page import acts
 from support_agent.desk_page.acts import Act
-from support_agent.desk_page.choices import Recipient, considered, groups, parts, recipient_of
+from support_agent.desk_page.choices import Recipient, considered, groups, parts
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import Answer, shown_answer
 from support_agent.desk_page.visit import (
@@ -38,8 +37,9 @@ from support_agent.desk_page.visit import (
 from support_agent.errors import SupportAgentError
 from support_agent.mail.message import attached_bytes, parse
 from support_agent.mail.text.body import Attachment
-from support_agent.ops.explain import CaseStory, MailStory, timeline
+from support_agent.ops.explain import CaseStory, MailStory, queries_of, timeline, why
 from support_agent.ops.provenance_report import lines_of
+from support_agent.ops.replay import chosen, replay
 from support_agent.ops.retrieval_report import RetrievalReport
 from support_agent.outbound.rendered_mail import RenderedMail
 from support_agent.outbound.staff_files import clean_name
@@ -214,6 +214,14 @@ def download(desk: Desk, visit: Visit) -> Result:
     return Download(contents[at], clean_name(attachments[at].name) or f"file-{at + 1}")
 
 
+def replayed(desk: Desk, visit: Visit) -> Result:
+    """What was sent in a case, rendered again: whether the bytes are the same, and the source of each line."""
+    case_id = visit.path["case"]
+    found = replay(desk.store, chosen(desk.store, case=case_id))
+    mails = tuple(mail for mail in why(desk.store, case_id) if not mail.kind.is_for_desk)
+    return Shown("replay.html", {"case_id": case_id, "replayed": found, "mails": mails})
+
+
 def _act_in(visit: Visit, command: Command) -> Act:
     choice = _choice(visit.form.get("choice")) if command is Command.DOCUMENT else None
     if command is not Command.OWN_WORDS and not KEY.fullmatch(visit.form.get("key", "")):
@@ -283,15 +291,8 @@ def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> Answer | None:
     record = desk.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
     if record is None:
         return None
-    plan = desk.store.plans.get(row.mail_id)
-    subject, lines = lines_of(record, _queries(desk, plan.company_version) if plan is not None else None)
+    subject, lines = lines_of(record, queries_of(desk.store, desk.store.plans.get(row.mail_id)))
     return Answer(subject, lines, f"/cases/{case_id}/frame?id={row.id}")
-
-
-def _queries(desk: Desk, version: str) -> Queries | None:
-    """The account queries of a version of the company's files."""
-    stored = desk.store.versions.queries(version)
-    return None if stored is None else Queries.model_validate(stored)
 
 
 def _asked(story: CaseStory, offer: Offer | None) -> MailStory | None:
@@ -312,8 +313,9 @@ def _recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
     if offer is None:
         return None
     sender = stages.routing.senders.of(offer.customer_mail)
-    to = recipient_of(stages.company, sender, stages.settings.company.locale, stages.now())
-    return to._replace(locale=stages.queue.templates.locale_of(to.customer, to.locale))
+    customer = stages.company.known_customer(sender.address, sender.level)
+    locale = stages.queue.templates.locale_of(customer, stages.settings.company.locale)
+    return Recipient(sender, customer, locale, stages.now())
 
 
 def _preview(
@@ -327,7 +329,7 @@ def _preview(
     except SupportAgentError as error:
         return None, str(error)
     frame = f"/cases/{case_id}/frame?choose={choice.text}"
-    return shown_answer(made, frame, desk.now(), _queries(desk, stages.company.version)), ""
+    return shown_answer(made, frame, desk.now(), stages.company.accounts.queries), ""
 
 
 def _made(stages: Stages, offer: Offer, choice: PersonChoice) -> RenderedMail:
@@ -340,4 +342,5 @@ PAGES = (
     Page("/cases/{case}", act, Role.ANSWER, "POST"),
     Page("/cases/{case}/frame", frame),
     Page("/cases/{case}/mails/{mail}/{file}", download),
+    Page("/cases/{case}/replay", replayed),
 )

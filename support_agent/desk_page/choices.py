@@ -56,12 +56,6 @@ class Recipient(NamedTuple):
     now: datetime
 
 
-def recipient_of(company: Company, sender: Sender, locale: str, now: datetime) -> Recipient:
-    """The sender of the customer's mail, with the account that the level allows."""
-    customer = company.known_customer(sender.address, sender.level)
-    return Recipient(sender, customer, locale, now)
-
-
 def groups(company: Company, to: Recipient) -> tuple[Group, ...]:
     """Everything that may be sent to this customer, by kind; kinds with nothing are left out."""
     today, level, accounts = to.now.date(), to.sender.level, company.accounts

@@ -101,12 +101,13 @@ class Kept(NamedTuple):
 def index(desk: Desk, visit: Visit) -> Result:
     """The list of all documents."""
     rows, others = _rows(desk)
-    sort = visit.query.get("sort", "number")
+    asked = visit.query.get("sort", "number")
+    sort = asked if asked in SORTS else "number"
     values = {
-        "rows": sorted(rows, key=SORTS.get(sort, SORTS["number"])),
+        "rows": sorted(rows, key=SORTS[sort]),
         "others": others,
         "sorts": tuple(SORTS),
-        "sort": sort if sort in SORTS else "number",
+        "sort": sort,
         "may_edit": visit.may(Role.ADMIN),
         "today": desk.now().date(),
     }
@@ -242,7 +243,7 @@ def _documents(company: CompanySettings, language: str | None = None) -> dict[in
     folder = company.policies if language is None else company.policies / language
     if language is not None and language not in languages_of(company.policies):
         return {}
-    return {int(one.number): one for one in inspect_directory(folder, language or company.locale).documents}
+    return {one.number: one for one in inspect_directory(folder, language or company.locale).documents}
 
 
 # What belongs to one document

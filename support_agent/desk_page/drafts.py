@@ -19,7 +19,6 @@ from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import MAX_QUESTION, Answer, draft_mail, sample_mails, shown_answer
-from support_agent.desk_page.trials import Original
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.ops.publishing import (
@@ -241,7 +240,7 @@ def frame(desk: Desk, visit: Visit) -> Result:
 
 def original(desk: Desk, visit: Visit) -> Result:
     """The file that a draft was imported from, as it came: to be kept, never to be shown by the browser."""
-    found: Original | None = desk.trials.original(visit.path["name"])
+    found = desk.trials.original(visit.path["name"])
     if found is None:
         raise NotFound
     return Download(found.data, found.name)

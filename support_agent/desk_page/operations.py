@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from importlib.metadata import version
+from itertools import starmap
 from math import ceil
 from typing import NamedTuple
 
 from support_agent.cases.pause import end_pause, read_pause, write_pause
-from support_agent.cases.rate_limits import CLOCK_SLACK, DAY
 from support_agent.config.settings import Settings
-from support_agent.core.diagnosis import mails
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.visit import Desk, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.embedders import needed_models
 from support_agent.models.pinned import LANGUAGE_MODEL
-from support_agent.ops.store_health import ENDS
+from support_agent.ops.store_health import ended
 from support_agent.outbound.delivery_status import Choice, Entry, choices_for, entries
 from support_agent.planner.calibration import read_calibration
 from support_agent.store.desk_records import LabelSource
@@ -139,15 +138,8 @@ def _chosen(desk: Desk, visit: Visit, choice: Choice) -> Result:
 def _limits(desk: Desk) -> tuple[Limit, ...]:
     """What is wrong now, but for a pause, and mails of the last day that ended by a limit or a rule."""
     now = desk.now()
-    found = [
-        Limit(cause.what, cause.todo)
-        for cause in causes(desk.store, desk.settings, now)
-        if cause.kind is not AlarmKind.PAUSED
-    ]
-    for end in ENDS:
-        if number := desk.store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
-            found.append(Limit(f"{mails(number)} {end.what}", end.todo))
-    return tuple(found)
+    wrong = (cause for cause in causes(desk.store, desk.settings, now) if cause.kind is not AlarmKind.PAUSED)
+    return (*(Limit(cause.what, cause.todo) for cause in wrong), *starmap(Limit, ended(desk.store, now)))
 
 
 def _versions(desk: Desk) -> dict[str, str]:

@@ -6,18 +6,17 @@ tests/unit/desk_page/test_documents.py and test_templates_view.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from email.message import EmailMessage
+from itertools import islice
 from typing import NamedTuple
 
+from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.mail_parts import MadeFrom
-from support_agent.answer.provenance import check
-from support_agent.answer.render import render
-from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.company.accounts import Queries
@@ -41,7 +40,7 @@ from support_agent.ops.template_samples import (
     sample_later_acknowledgements,
     sample_packets,
 )
-from support_agent.outbound.rendered_mail import RenderedMail, answer_mail
+from support_agent.outbound.rendered_mail import RenderedMail, answer_mail, gated_mail
 from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.decide import Decider
@@ -51,6 +50,11 @@ SOMEBODY, ADDRESS = "Anna Example", "anna@customer.invalid"
 MAX_QUESTION = 500
 """Most characters of the question that a preview answers."""
 MOST_SAMPLES = 6
+CUSTOMER_KINDS: Mapping[type, OutgoingKind] = {
+    FinalAnswer: OutgoingKind.ANSWER,
+    Acknowledgement: OutgoingKind.ACKNOWLEDGEMENT,
+}
+"""Of what a customer gets; what staff get is shown as a packet is."""
 
 
 class Answer(NamedTuple):
@@ -119,19 +123,8 @@ def sample_mails(name: str, templates: Templates) -> Iterator[RenderedMail]:
     Raises:
         GateRefused: a sample cannot be rendered, or does not pass the gate.
     """
-    for made_from, _ in zip(_samples(name), range(MOST_SAMPLES), strict=False):
-        rendered = render(made_from, templates)
-        check(rendered, made_from, templates)
-        is_answer = isinstance(rendered, RenderedAnswer)
-        kind = OutgoingKind.ANSWER if isinstance(made_from, FinalAnswer) else OutgoingKind.ACKNOWLEDGEMENT
-        yield RenderedMail(
-            kind=kind if is_answer else OutgoingKind.PACKET,
-            payload=made_from.model_dump(mode="json"),
-            spans=rendered.model_dump(mode="json"),
-            subject=rendered.subject.text,
-            text=rendered.text.text,
-            html=rendered.html.text if isinstance(rendered, RenderedAnswer) else "",
-        )
+    for made_from in islice(_samples(name), MOST_SAMPLES):
+        yield gated_mail(CUSTOMER_KINDS.get(type(made_from), OutgoingKind.PACKET), made_from, templates)
 
 
 def _samples(name: str) -> Iterator[MadeFrom]:

@@ -23,7 +23,6 @@ from support_agent.desk_page import (
     operations,
     quality,
     queue,
-    replayed,
     templates_view,
 )
 from support_agent.desk_page.people import check_people
@@ -38,7 +37,6 @@ PAGES: tuple[Page, ...] = (
     *queue.PAGES,
     *case.PAGES,
     *evidence.PAGES,
-    *replayed.PAGES,
     *templates_view.PAGES,
     *drafts.PAGES,
     *document_edit.PAGES,

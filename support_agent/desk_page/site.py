@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import structlog
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import Headers, MutableHeaders, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
@@ -173,7 +173,6 @@ class _Site:
         return fields, tuple(uploads)
 
     async def _answered(self, request: Request, page: Page, visit: Visit, token: str, session: Session) -> Response:
-        is_live = LIVE in request.headers
         if page.method == "POST":
             what = visit.form.get("do", "")
             log.info("desk_page_act", who=visit.person.address, path=request.url.path, what=what[:SHOWN_CHARACTERS])
@@ -183,11 +182,9 @@ class _Site:
             raise HTTPException(404) from None
         except SupportAgentError as error:
             raise HTTPException(_status_of(error), str(error)) from error
-        return self._response(request, visit, result, token, session, is_live=is_live)
+        return self._response(request, visit, result, token, session)
 
-    def _response(
-        self, request: Request, visit: Visit, result: Result, token: str, session: Session, *, is_live: bool
-    ) -> Response:
+    def _response(self, request: Request, visit: Visit, result: Result, token: str, session: Session) -> Response:
         match result:
             case SeeOther():
                 if result.said:
@@ -198,6 +195,7 @@ class _Site:
             case Framed():
                 return Response(result.html, media_type="text/html", headers={"Content-Security-Policy": FRAMED_POLICY})
             case Shown():
+                is_live = LIVE in request.headers
                 notice = None if is_live else self.sessions.take_notice(token)
                 values = {**result.values, **self._common(request, visit.wording), "visit": visit}
                 values |= {"form_key": session.form_key, "notice": notice, "person": visit.person}
@@ -298,9 +296,8 @@ class _Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        if hosts != [urlsplit(self.settings.origin).netloc]:
+        headers = Headers(scope=scope)
+        if headers.getlist("host") != [urlsplit(self.settings.origin).netloc]:
             return await Response("another host", 421)(scope, receive, _with_headers(send))
         left = self.settings.max_upload_bytes
 
@@ -312,7 +309,7 @@ class _Guard:
                 raise HTTPException(413)
             return message
 
-        if not _is_small(headers.get("content-length", "0"), left):
+        if not all(_is_small(length, left) for length in headers.getlist("content-length")):
             return await Response("too large", 413)(scope, receive, _with_headers(send))
         try:
             await self.app(scope, limited, _with_headers(send))
@@ -334,14 +331,9 @@ def _is_text(given: str) -> bool:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = {name.lower() for name, _ in message["headers"]}
-            ours = {**COMMON_HEADERS, "Content-Security-Policy": POLICY}
-            extra = [
-                (name.lower().encode(), value.encode())
-                for name, value in ours.items()
-                if name.lower().encode() not in given
-            ]
-            message = {**message, "headers": [*message["headers"], *extra]}
+            headers = MutableHeaders(scope=message)
+            for name, value in {**COMMON_HEADERS, "Content-Security-Policy": POLICY}.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending

@@ -101,11 +101,8 @@ class Trials:
 
     def wait(self, digest: str, timeout_s: float) -> Trial | None:
         """The trial of a draft, at its end or after this time."""
-        until = monotonic() + timeout_s
         with self._changed:
-            while (found := self._found.get(digest)) is not None and not found.is_over:
-                if not self._changed.wait(max(0.0, until - monotonic())):
-                    break
+            self._changed.wait_for(lambda: (found := self._found.get(digest)) is None or found.is_over, timeout_s)
             return self._found.get(digest)
 
     def keep_frame(self, html: str) -> str:

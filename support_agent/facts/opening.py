@@ -117,8 +117,7 @@ def open_rooms(
     def among(allowed: AbstractSet[str]) -> DocumentsFirst:
         return DocumentsFirst(search, passages, allowed)
 
-    documents = {int(document.number): document for document in company.documents}
-    return Rooms(workflow, among, Linker(entities_of(sources)), documents)
+    return Rooms(workflow, among, Linker(entities_of(sources)), company.by_number)
 
 
 @contextmanager

@@ -114,7 +114,7 @@ def suggest(document: Document, search: Compared, writer: Writer, count: int, se
         else:
             kept.append(line)
     return Suggested(
-        number=int(document.number),
+        number=document.number,
         title=document.head.title,
         path=document.path,
         questions=tuple(kept),

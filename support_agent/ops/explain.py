@@ -31,6 +31,7 @@ from support_agent.ops.provenance_report import (
     text_of,
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
+from support_agent.planner.choice import ranked
 from support_agent.planner.plan import Call, call_text
 from support_agent.store.desk_records import CaseChange, Label
 from support_agent.store.records import (
@@ -216,7 +217,7 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
     return tuple(
         _why(row, record, queries, _why_desk(row, found.case, people))
         for entry in found.mails
-        for queries in [_queries(store, entry)]
+        for queries in [queries_of(store, entry.plan)]
         for row, record in _composed(entry)
     )
 
@@ -237,12 +238,6 @@ def _why_desk(row: OutboxRecord, case: CaseRecord, people: Collection[str | None
     return "settings: reminders.address" if is_to_lead else f"settings: {DEFAULT}"  # its desk was another one then
 
 
-def _queries(store: Store, entry: MailTimeline) -> Queries | None:
-    """The account queries behind the values of a mail's answer."""
-    stored = None if entry.plan is None else store.versions.queries(entry.plan.company_version)
-    return None if stored is None else Queries.model_validate(stored)
-
-
 def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None, desk: str) -> WhyMail:
     try:
         subject, lines = lines_of(record, queries)
@@ -261,6 +256,12 @@ def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None,
         files=files_of(record),
         desk=desk,
     )
+
+
+def queries_of(store: Store, plan: PlanRecord | None) -> Queries | None:
+    """The account queries behind the values of an answer that was planned so."""
+    stored = store.versions.queries(plan.company_version) if plan is not None else None
+    return Queries.model_validate(stored) if stored is not None else None
 
 
 def case_timeline(store: Store, case_id: str) -> Timeline:
@@ -334,7 +335,7 @@ def _plan_story(record: PlanRecord) -> PlanStory:
 
 
 def _call_story(call: Call) -> CallStory:
-    votes = sorted(call.considered, key=lambda vote: -vote.probability)
+    votes = ranked(call.considered)
     return CallStory(
         question=call.question,
         call=call_text(call.tool, call.args),

@@ -59,9 +59,8 @@ def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
 
 def report_on(question: str, found: Finding, documents: dict[str, Document]) -> RetrievalReport:
     """The report of a question without a mail, from the documents that were searched."""
-    by_number = {int(document.number): document for document in documents.values()}
-    cited = (one for one in found.cited if one.document in by_number)
-    evidence = tuple(quoted(by_number[one.document], one.sentences, one.grade, most=None) for one in cited)
+    cited = ((one, documents[key]) for one in found.cited if (key := f"document:{one.document}") in documents)
+    evidence = tuple(quoted(document, one.sentences, one.grade, most=None) for one, document in cited)
     return _report(1, question, found, evidence, numbered(found.pages, documents.values()))
 
 

@@ -211,12 +211,11 @@ ENDS = (
 )
 
 
-def _ended(store: Store, subject: str, now: datetime) -> Iterator[Diagnosis]:
-    """The number of mails with each of these ends within a day."""
+def ended(store: Store, now: datetime) -> Iterator[tuple[str, str]]:
+    """How many mails had each of these ends within a day, and what to do about it, "" for nothing."""
     for end in ENDS:
         if number := store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
-            what = f"{mails(number)} {end.what}"
-            yield warning(subject, what, end.todo) if end.todo else ok(subject, what)
+            yield f"{mails(number)} {end.what}", end.todo
 
 
 def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
@@ -231,7 +230,7 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
             return
         rates = Rates(store, agent)
         yield from (warning(subject, cause.what, cause.todo) for cause in limited(rates, now))
-        yield from _ended(store, subject, now)
+        yield from (warning(subject, what, todo) if todo else ok(subject, what) for what, todo in ended(store, now))
         yield ok(subject, _used(store, rates, now))
 
 

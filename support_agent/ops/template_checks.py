@@ -162,28 +162,24 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
 
     for item in sample_items(templates.codes("step")):
         yield from _item_findings(around(item, locale=language), item.kind, directory, templates, place)
-    mails: tuple[tuple[MadeFrom, str], ...] = (
-        *((made, "answer") for made in sample_answers(language)),
-        *((made, "acknowledgement") for made in sample_acknowledgements(language)),
-        *((made, "escalation") for made in sample_packets(language)),
-    )
-    for made, name in mails:
-        try:
-            check(render(made, templates), made, templates)
-        except GateRefused as error:
-            yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
-    later: tuple[tuple[MadeFrom, str, str], ...] = (
+    mails: tuple[tuple[MadeFrom, str, str], ...] = (
+        *((made, "answer", "") for made in sample_answers(language)),
+        *((made, "acknowledgement", "") for made in sample_acknowledgements(language)),
+        *((made, "escalation", "") for made in sample_packets(language)),
         *((made, "escalation", STORY_OF_OTHERS) for made in sample_later_packets(language)),
         *((made, "acknowledgement", SILENT_ON_HOURS) for made in sample_later_acknowledgements(language)),
         *((made, "digest", DIGEST_OF_OTHERS) for made in sample_digests(language)),
         *((made, "alarm", ALARM_OF_OTHERS) for made in sample_alarms(language)),
     )
-    for made, name, what in later:
+    for made, name, what in mails:
         try:
             check(render(made, templates), made, templates)
         except GateRefused as error:
-            todo = "take over the parts of the template that `init` writes"
-            yield Finding.warning(place(name, "text"), None, f"{what}: {error}", todo)
+            if what:
+                todo = "take over the parts of the template that `init` writes"
+                yield Finding.warning(place(name, "text"), None, f"{what}: {error}", todo)
+            else:
+                yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
 
 
 def _item_findings(

@@ -245,8 +245,8 @@ def sample_later_packets(locale: str) -> Iterator[Packet]:
         "proposed_text": proposed,
         "proposed_id": "0a1b-answer",
         "offered": offered,
+        "offered_until": datetime(2026, 12, 1, 12, 0, tzinfo=UTC),
     }
-    changes |= {"offered_until": datetime(2026, 12, 1, 12, 0, tzinfo=UTC)}
     yield full.model_copy(update=changes)
     undo = Offered(code="undo", line=f"[case-1] undo {'A' * 26}", link="mailto:support@example.com?subject=u")
     yield full.model_copy(update=changes | {"offered": (undo,), "leaves_at": _AT, "reason_code": "held"})

@@ -20,7 +20,7 @@ from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render, render_item
-from support_agent.answer.sources import RenderedAnswer, RenderedPacket
+from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.core.findings import Finding
 from support_agent.core.frozen import Frozen
@@ -141,10 +141,6 @@ def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str
     made_from = given.model_copy(update={"locale": locale})
     rendered = render(made_from, templates)
     check(rendered, made_from, templates)
-    return _parts(rendered)
-
-
-def _parts(rendered: RenderedAnswer | RenderedPacket) -> dict[str, str]:
     parts = {"subject": rendered.subject.text, "text": rendered.text.text}
     return parts | ({"html": as_read(rendered.html.text)} if isinstance(rendered, RenderedAnswer) else {})
 

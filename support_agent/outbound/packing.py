@@ -12,6 +12,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import Settings
 from support_agent.outbound.story import NO_STORY, Story
+from support_agent.planner.choice import ranked
 from support_agent.planner.plan import INTERNAL, Call, call_text
 from support_agent.store.records import CaseId, MailId, OutboxId
 from support_agent.tools.ending import Reason
@@ -56,7 +57,7 @@ def packet_of(
     decision: Decision,
     answered: str | None,
     settings: Settings,
-    scope: CommandScope | None = None,
+    scope: CommandScope,
     proposed: Proposed | None = None,
     story: Story = NO_STORY,
 ) -> Packet:
@@ -64,7 +65,7 @@ def packet_of(
 
     Args:
         answered: The text that goes to the customer, if a part is answered.
-        scope: What its commands are about; None: it has none.
+        scope: What its commands are about.
         proposed: The answer that waits for a person, if there is one.
         story: The case before this mail, where a person needs it.
     """
@@ -87,8 +88,8 @@ def packet_of(
         proposed_text=proposed.text if proposed is not None else None,
         proposed_id=proposed.id if proposed is not None else None,
         leaves_at=proposed.leaves_at if proposed is not None else None,
-        offered=_offered(mail, decision, settings.agent, scope, proposed) if scope is not None else (),
-        offered_until=scope.until if scope is not None else None,
+        offered=_offered(mail, decision, settings.agent, scope, proposed),
+        offered_until=scope.until,
         story=story.entries,
         story_left_out=story.left_out or None,
         reply_address=settings.agent.address,
@@ -126,7 +127,7 @@ def _for_a_person(decision: Decision) -> frozenset[int]:
 
 
 def _considered(call: Call) -> Considered:
-    others = sorted(call.considered, key=lambda vote: -vote.probability)[1 : RUNNERS_UP + 1]
+    others = ranked(call.considered)[1 : RUNNERS_UP + 1]
     return Considered(
         call=call_text(call.tool, call.args),
         confidence=min(call.confidence, 1.0),

@@ -38,15 +38,7 @@ from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.packing import CommandScope, Proposed, packet_of
-from support_agent.outbound.rendered_mail import (
-    Headers,
-    RenderedMail,
-    acknowledgement_mail,
-    answer_mail,
-    news_mail,
-    packet_mail,
-    reply_mail,
-)
+from support_agent.outbound.rendered_mail import Headers, RenderedMail, answer_mail, gated_mail, reply_mail
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
 from support_agent.store.records import (
@@ -178,11 +170,12 @@ class OutboundQueue:
     def _news(self, news: Digest | Alarm, carrier: MailId, to: str) -> OutgoingMail:
         """Make a mail about the agent itself, which is stored with a mail that it has nothing of."""
         parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
+        kind = OutgoingKind.DIGEST if isinstance(news, Digest) else OutgoingKind.ALARM
         rendered, templates = self._for_staff(
-            lambda templates: news_mail(news, templates),
+            lambda templates: gated_mail(kind, news, templates),
             lambda refused: log.warning("news_refused", code=refused.code),
         )
-        number = _next_number(self.store.outbox.find(mail_id=carrier, kind=rendered.kind))
+        number = _next_number(self.store.outbox.find(mail_id=carrier, kind=kind))
         headers = rendered.headers(
             agent, "", carrier, to, self.now(), parent.message, carrier, number, is_threaded=False
         )
@@ -236,7 +229,7 @@ class OutboundQueue:
         scope = CommandScope(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
         packet = packet_of(mail, decision, answered, self.settings, scope, proposed or self._proposed(parent_id), story)
         rendered, templates = self._for_staff(
-            lambda templates: packet_mail(packet, templates, kind),
+            lambda templates: gated_mail(kind, packet, templates),
             lambda refused: log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code),
         )
         return self._outgoing(mail, rendered, to or self._desk_of(mail, decision), templates=templates, number=number)
@@ -324,7 +317,8 @@ class OutboundQueue:
         )
         for one in dict.fromkeys((acknowledgement, acknowledgement.without_hours)):  # older templates lack the hours
             try:
-                return (self._outgoing(mail, acknowledgement_mail(one, self.templates), mail.sender.address),)
+                rendered = gated_mail(OutgoingKind.ACKNOWLEDGEMENT, one, self.templates)
+                return (self._outgoing(mail, rendered, mail.sender.address),)
             except GateRefused as refused:
                 log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
         return ()

@@ -143,38 +143,17 @@ def answer_mail(final: FinalAnswer, templates: Templates, verifier: Verifier) ->
     """
     if wrong := next(verifier.mismatches(final, templates.locale_for(final.locale)), None):
         raise GateRefused(wrong, code="unfounded")
-    return _gated(OutgoingKind.ANSWER, final, templates)
+    return gated_mail(OutgoingKind.ANSWER, final, templates)
 
 
-def acknowledgement_mail(acknowledgement: Acknowledgement, templates: Templates) -> RenderedMail:
-    """Render the fixed mail that says that a person has the case, and pass it through the gate.
+def gated_mail(kind: OutgoingKind, made_from: MadeFrom, templates: Templates) -> RenderedMail:
+    """Make a mail if the gate passes it; the only place where rendered text becomes a mail that may leave.
 
-    Raises:
-        GateRefused: as `answer_mail`.
-    """
-    return _gated(OutgoingKind.ACKNOWLEDGEMENT, acknowledgement, templates)
-
-
-def packet_mail(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
-    """Render a packet, a notice of a `failure` or a `reminder` for the desk and pass it through the gate.
+    An answer that may leave is made by `answer_mail`.
 
     Raises:
-        GateRefused: as `answer_mail`.
+        GateRefused: a byte has no source, or a template cannot be used.
     """
-    return _gated(kind, packet, templates)
-
-
-def news_mail(news: Digest | Alarm, templates: Templates) -> RenderedMail:
-    """Render a mail about the agent itself, the weekly digest or an alarm, and pass it through the gate.
-
-    Raises:
-        GateRefused: as `answer_mail`.
-    """
-    return _gated(OutgoingKind.DIGEST if isinstance(news, Digest) else OutgoingKind.ALARM, news, templates)
-
-
-def _gated(kind: OutgoingKind, made_from: MadeFrom, templates: Templates) -> RenderedMail:
-    """Make a mail if the gate passes it; the only place where rendered text becomes a mail that may leave."""
     rendered = render(made_from, templates)
     check(rendered, made_from, templates)
     return RenderedMail(
@@ -306,15 +285,15 @@ def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail
     """
     match record.kind:
         case OutgoingKind.ANSWER:
-            return _gated(record.kind, FinalAnswer.model_validate(record.payload), templates)
+            return gated_mail(record.kind, FinalAnswer.model_validate(record.payload), templates)
         case OutgoingKind.ACKNOWLEDGEMENT:
-            return _gated(record.kind, Acknowledgement.model_validate(record.payload), templates)
+            return gated_mail(record.kind, Acknowledgement.model_validate(record.payload), templates)
         case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
-            return _gated(record.kind, Packet.model_validate(record.payload), templates)
+            return gated_mail(record.kind, Packet.model_validate(record.payload), templates)
         case OutgoingKind.DIGEST:
-            return _gated(record.kind, Digest.model_validate(record.payload), templates)
+            return gated_mail(record.kind, Digest.model_validate(record.payload), templates)
         case OutgoingKind.ALARM:
-            return _gated(record.kind, Alarm.model_validate(record.payload), templates)
+            return gated_mail(record.kind, Alarm.model_validate(record.payload), templates)
         case OutgoingKind.PERSON_REPLY:
             words = str(record.payload["words"])
             return reply_mail(str(record.payload["parent_subject"]), words, stored_files(record.payload))

@@ -138,9 +138,8 @@ def why_refused(part: Attachment, content: bytes, allowed: Sequence[str], is_of_
     kind = TYPES[content_type]
     if part.content_type not in (content_type, *kind.declared, *UNTYPED):
         return f"is named as {content_type} and declared as {part.content_type}"
-    if kind.begins and not content.startswith(kind.begins):
-        return f"is no {content_type} inside"
-    if not kind.begins and b"\x00" in content:
+    is_as_named = content.startswith(kind.begins) if kind.begins else b"\x00" not in content
+    if not is_as_named:
         return f"is no {content_type} inside"
     inside = look_into(content)
     if inside.why_not:

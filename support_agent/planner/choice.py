@@ -11,7 +11,7 @@ Checked by tests/unit/planner/test_choice.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import exp
 from typing import Literal, NamedTuple
 
@@ -242,8 +242,7 @@ class Chooser:
             )
             for option, vote, before, after in zip(listed, said, weighed.chances, chances, strict=True)
         ]
-        ranked = tuple(sorted(joined, key=lambda vote: -vote.probability))
-        return Choice(votes=ranked, usage=usage)
+        return Choice(votes=ranked(joined), usage=usage)
 
     def argument(self, question: str, ask: str, options: Sequence[Option]) -> Choice:
         """Choose the member of a closed set for an argument; the model is not asked about a single option."""
@@ -251,15 +250,9 @@ class Chooser:
             only = Vote(key=options[0].key, mentioned=options[0].mentioned, probability=1.0)
             return Choice(votes=(only,), usage=Usage())
         picks, _, usage = self._pick(question, ask, options)
-        said = [max(pick, LOWEST_PICK) for pick in picks]
-        weighed = zip(options, said, strict=True)
-        chances = softmax([MENTIONED_WEIGHT * option.mentioned + PICKED_WEIGHT * pick for option, pick in weighed])
-        votes = [
-            Vote(key=option.key, mentioned=option.mentioned, picked=pick, probability=chance)
-            for option, pick, chance in zip(options, said, chances, strict=True)
-        ]
-        ranked = tuple(sorted(votes, key=lambda vote: -vote.probability))
-        return Choice(votes=ranked, usage=usage)
+        keys, mentioned = [option.key for option in options], [option.mentioned for option in options]
+        votes = votes_on_members(keys, mentioned, [max(pick, LOWEST_PICK) for pick in picks])
+        return Choice(votes=ranked(votes), usage=usage)
 
     def _pick(self, question: str, ask: str, options: Sequence[Option]) -> Picks:
         titles = tuple(option.title for option in options)
@@ -277,6 +270,29 @@ class Chooser:
             is_bare = is_bare or scores.log_probabilities is None
             usage = usage + scores.usage
         return _Judgements(judged, is_bare, usage)
+
+
+def ranked(votes: Iterable[Vote]) -> tuple[Vote, ...]:
+    """The votes, the likeliest first."""
+    return tuple(sorted(votes, key=lambda vote: -vote.probability))
+
+
+def votes_on_members(
+    keys: Sequence[str], mentioned: Sequence[float], picks: Sequence[float] | None = None
+) -> list[Vote]:
+    """The votes on the members of a closed set.
+
+    Args:
+        mentioned: How likely the customer's words name each member.
+        picks: The model's; None: it was not asked.
+    """
+    picked: Sequence[float | None] = [None] * len(keys) if picks is None else picks
+    both = zip(mentioned, picked, strict=True)
+    chances = softmax([MENTIONED_WEIGHT * said + PICKED_WEIGHT * (pick or 0.0) for said, pick in both])
+    return [
+        Vote(key=key, mentioned=said, picked=pick, probability=chance)
+        for key, said, pick, chance in zip(keys, mentioned, picked, chances, strict=True)
+    ]
 
 
 def _raise_named(chances: Sequence[float], options: Sequence[Option]) -> list[float]:
@@ -324,7 +340,7 @@ def _bare(picked: int | None, count: int) -> list[float]:
 def _disagreement(choice: Choice) -> Choice:
     """The same votes with `None` first: they contradict each other, and without probabilities none can be preferred."""
     votes = [vote.model_copy(update={"probability": float(vote.key == NONE_KEY)}) for vote in choice.votes]
-    return choice.model_copy(update={"votes": tuple(sorted(votes, key=lambda vote: -vote.probability))})
+    return choice.model_copy(update={"votes": ranked(votes)})
 
 
 def _list_prompt(question: str, ask: str, titles: Sequence[str]) -> Prompt:

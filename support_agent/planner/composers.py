@@ -15,16 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from support_agent.errors import ToolCallRejected
 from support_agent.models.language_model import CallModel, Model, Prompt, Usage, ask_for_call
 from support_agent.planner.candidates import Argument, Candidate
-from support_agent.planner.choice import (
-    LEAST_SURE,
-    MENTIONED_WEIGHT,
-    PICKED_WEIGHT,
-    ModelVotes,
-    Picker,
-    Vote,
-    is_clear,
-)
-from support_agent.planner.combiner import softmax
+from support_agent.planner.choice import LEAST_SURE, ModelVotes, Picker, Vote, is_clear, ranked, votes_on_members
 from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.catalogue import TOOLS
 
@@ -162,21 +153,14 @@ class _Decoding:
         """Choose the likeliest of these values; note its probability and the votes."""
         if len(values) == 1:
             return values[0]
-        expected = [heuristic(value) for value in values]
-        chances = softmax([MENTIONED_WEIGHT * vote for vote in expected])
-        picks: list[float | None] = [None] * len(values)
-        if self._is_asked(chances):
-            said = self._picks(ask, _unique_titles([title(value) for value in values], values))
-            weighed = zip(said, expected, strict=True)
-            chances = softmax([PICKED_WEIGHT * pick + MENTIONED_WEIGHT * vote for pick, vote in weighed])
-            picks = [*said]
-        votes = [
-            Vote(key=str(value), mentioned=said, picked=pick, probability=chance)
-            for value, said, pick, chance in zip(values, expected, picks, chances, strict=True)
-        ]
-        self.votes += tuple(sorted(votes, key=lambda vote: -vote.probability))
-        best = max(range(len(values)), key=chances.__getitem__)
-        self.probability *= chances[best]
+        keys, expected = [str(value) for value in values], [heuristic(value) for value in values]
+        votes = votes_on_members(keys, expected)
+        if self._is_asked([vote.probability for vote in votes]):
+            titles = _unique_titles([title(value) for value in values], values)
+            votes = votes_on_members(keys, expected, self._picks(ask, titles))
+        self.votes += ranked(votes)
+        best = max(range(len(values)), key=lambda place: votes[place].probability)
+        self.probability *= votes[best].probability
         return values[best]
 
     def _is_asked(self, chances: Sequence[float]) -> bool:

@@ -196,12 +196,11 @@ class _GuidedRun(PlanRun):
         return self.send("send_aggregate", {"pointer": self.pointer(joined)}, sure, votes)
 
     def _period(self, question: str, named: tuple[str, ...]) -> Choice:
-        keys = list(dict.fromkeys([*named, *USUAL_PERIODS])) if not named else list(named)
         options = [
             Option(
                 key=key, title=PERIOD_WORDS.get(key, key), mentioned=1.0 if key in named else 0.5 * (key == "all_time")
             )
-            for key in keys
+            for key in named or USUAL_PERIODS
         ]
         return self._count_usage(self.chooser.argument(question, "Which period does the customer ask about?", options))
 

@@ -53,6 +53,18 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
     return context.customer
 
 
+def table_at(context: Context, pointer: str) -> TableItem:
+    """The rows that a pointer stands for.
+
+    Raises:
+        ToolCallRejected: it stands for no table (code `pointer`).
+    """
+    data = context.data[pointer]
+    if not isinstance(data, TableItem):
+        raise ToolCallRejected(f"{pointer} is not a table", code="pointer")
+    return data
+
+
 class SendDocument(Tool):
     """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
@@ -185,10 +197,7 @@ class SendTable(Tool):
     pointer: TablePointer
 
     def run(self, context: Context) -> Added:
-        data = context.data[self.pointer]
-        if not isinstance(data, TableItem):
-            raise ToolCallRejected(f"{self.pointer} is not a table", code="pointer")
-        return Added(item=data)
+        return Added(item=table_at(context, self.pointer))
 
 
 class SendAggregate(Tool):

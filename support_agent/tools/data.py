@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
 from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row, amount_of
 from support_agent.errors import ToolCallRejected
-from support_agent.tools.answers import require_customer
+from support_agent.tools.answers import require_customer, table_at
 from support_agent.tools.base import Context, Kind, Pointed, Tool
 from support_agent.tools.closed import NumberPointer, PeriodName, SeriesName, TablePointer
 
@@ -67,7 +67,7 @@ class Filter(Tool):
     keep: Keep
 
     def run(self, context: Context) -> Pointed:
-        table = _table(context, self.pointer)
+        table = table_at(context, self.pointer)
         _one_unit(table.rows)
         kept = table.model_copy(update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)})
         return _pointed(context, kept, f"{self.pointer}, only {self.keep}, {len(kept.rows)} rows")
@@ -83,7 +83,7 @@ class Sort(Tool):
     order: Order
 
     def run(self, context: Context) -> Pointed:
-        table = _table(context, self.pointer)
+        table = table_at(context, self.pointer)
         if self.order == "newest_first":
             rows = sorted(table.rows, key=lambda row: row.day, reverse=True)
         else:
@@ -103,7 +103,7 @@ class Aggregate(Tool):
     aggregation: Aggregation
 
     def run(self, context: Context) -> Pointed:
-        table = _table(context, self.pointer)
+        table = table_at(context, self.pointer)
         value, row = aggregate_rows(table.rows, self.aggregation)
         operand = Operand(
             series=table.series,
@@ -222,13 +222,6 @@ def _kept(rows: tuple[Row, ...], keep: Keep) -> tuple[Row, ...]:
         return tuple(sorted(rows, key=lambda row: row.day, reverse=True)[: int(number)])
     by_value = sorted(rows, key=lambda row: amount_of(row.value), reverse=which == "highest")
     return tuple(by_value[: int(number)])
-
-
-def _table(context: Context, pointer: str) -> TableItem:
-    data = context.data[pointer]
-    if not isinstance(data, TableItem):
-        raise ToolCallRejected(f"{pointer} is not a table", code="pointer")
-    return data
 
 
 def _operand(context: Context, pointer: str) -> Operand:

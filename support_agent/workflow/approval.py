@@ -80,8 +80,7 @@ class Approval:
         def approve() -> ChoiceResult:
             is_new = False
             if row.status is PROPOSED:
-                same, choice = LabelOutcome.SAME, None
-                self.autonomy.judge(row.mail_id, final, same, choice, approver.who, approver.how, self.now())
+                self.autonomy.judge(row.mail_id, final, LabelOutcome.SAME, None, approver.who, approver.how, self.now())
                 is_new = self.store.deliveries.update(
                     row.id, READY, approver.by, approver.detail, self.now(), (PROPOSED,), digest_of(row.raw)
                 )
@@ -101,10 +100,10 @@ class Approval:
         """
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
         row = stored or choosable(self.store, outbox_id, Choice.UNDO)
-        final, nothing = self._final(row), LabelOutcome.NOTHING
+        final = self._final(row)
 
         def undo() -> None:
-            self.autonomy.judge(row.mail_id, final, nothing, None, by.who, by.how, self.now())
+            self.autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, self.now())
             self.store.deliveries.update(row.id, CANCELLED, by.by, by.detail, self.now(), (READY,))
 
         return undo

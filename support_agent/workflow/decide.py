@@ -6,7 +6,7 @@ tests/unit/workflow/test_stages.py and tests/integration/test_hostile_model.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,7 +39,7 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
-from support_agent.tools.base import AccountData, Context, Search, SentAnswer
+from support_agent.tools.base import Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
 from support_agent.tools.person_choice import PersonChoice, item_for
@@ -121,9 +121,12 @@ class Decider:
         room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
         context = self._context(message, sender, customer, now, sent, room)
         plan = self.planner.plan(context)
+        final = None
+        if plan.outcome == "answer":
+            final = self._answer(message, sender, context, plan.answers, asked=plan.asked, answered=plan.answered)
         return Decision(
             plan=plan,
-            final=self._final(message, sender, context, plan) if plan.outcome == "answer" else None,
+            final=final,
             found=_found(context),
             decided_at=now,
             why=_why(plan, context),
@@ -149,7 +152,7 @@ class Decider:
             raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
         context = self._context(message, sender, customer, now, (), None)
         answers = (Answer(items=(item_for(choice, context),)),)
-        final = self._answer(message, sender, context, asked=1, answered=1, answers=answers)
+        final = self._answer(message, sender, context, answers, asked=1, answered=1)
         return final.model_copy(update={"is_approved": True})
 
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
@@ -188,7 +191,6 @@ class Decider:
         room: FactRoom | None,
     ) -> Context:
         today = now.date()
-        accounts: AccountData = self.company.accounts
         locale = self.templates.locale_for(self.templates.locale_of(customer, self.settings.company.locale))
         return Context(
             today=today,
@@ -198,7 +200,7 @@ class Decider:
             documents=self.company.by_number,
             clarifications={question.number: question for question in self.company.questions},
             periods={period.name: period for period in periods(today)},
-            accounts=accounts,
+            accounts=self.company.accounts,
             search=self.search,
             questions=(questions := questions_in(message, self.search.read)),
             subject=_subject_in(questions[0], message),
@@ -212,19 +214,15 @@ class Decider:
             least_section=self.settings.planner.threshold_section,
         )
 
-    def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
-        answered = plan.answered
-        return self._answer(message, sender, context, asked=plan.asked, answered=answered, answers=plan.answers)
-
     def _answer(
         self,
         message: Message,
         sender: Sender,
         context: Context,
+        answers: tuple[Answer, ...],
         *,
         asked: int,
         answered: int | None,
-        answers: tuple[Answer, ...],
     ) -> FinalAnswer:
         customer = context.customer if sender.level >= CUSTOMER else None
         return FinalAnswer(
@@ -284,6 +282,8 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
             if kind == "document":
                 score = min(match.score, 1.0)  # a cosine of 32-bit numbers may be a little more
                 best[int(number)] = max(score, best.get(int(number), -1.0))
-    titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
     ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
-    return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)
+    return tuple(
+        FoundDocument(number=number, title=context.documents[number].head.title, score=score)
+        for number, score in ranked
+    )

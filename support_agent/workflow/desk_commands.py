@@ -31,7 +31,7 @@ from support_agent.outbound.packing import CommandScope, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.rendered_mail import is_of_packet, own_words, unfit
 from support_agent.outbound.staff_files import files_of
-from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
+from support_agent.store.desk_records import LabelSource, UsedKey
 from support_agent.store.records import (
     PAGE_FOLDER,
     CaseId,
@@ -293,7 +293,7 @@ class DeskCommands:
         return sender, final
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
-        self.labelling.did(fitting.customer_mail.id, LabelOutcome.NOTHING, mail.sender.address)
+        self.labelling.sent_nothing(fitting.customer_mail.id, mail.sender.address)
         self.withdraw(fitting.customer_mail.id, mail, command.value)
         self._order(mail, Order.CLOSE, command.value)
 

@@ -21,7 +21,7 @@ from support_agent.company.company import Company
 from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
 from support_agent.core.rounds import Rounds
-from support_agent.desk.coverage import Coverage, Share, coverage_of
+from support_agent.desk.coverage import Share, coverage_of
 from support_agent.engine.steps import known_error
 from support_agent.errors import TransientError
 from support_agent.facts.topics import topics_of
@@ -125,7 +125,10 @@ class WeeklyDigest:
             ),
             waiting=len(waiting),
             ages=tuple(_ages(waiting, now)),
-            **_people(week),
+            people_answered=week.people.answered,
+            people_open=week.people.open,
+            median_hours=week.people.median_hours,
+            ninetieth_hours=week.people.ninetieth_hours,
         )
 
     @property
@@ -139,16 +142,6 @@ class WeeklyDigest:
     def _counted(self, shares: Iterable[Share]) -> Iterator[Counted]:
         for share in shares:
             yield Counted(name=share.name, mails=share.mails, title=self._titles.get(share.name))
-
-
-def _people(week: Coverage) -> dict[str, float | None]:
-    people = week.people
-    return {
-        "people_answered": people.answered,
-        "people_open": people.open,
-        "median_hours": people.median_hours,
-        "ninetieth_hours": people.ninetieth_hours,
-    }
 
 
 def _ages(waiting: Iterable[WaitingCase], now: datetime) -> Iterator[Age]:

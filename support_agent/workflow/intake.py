@@ -2,7 +2,7 @@
 
 Invariant: one transaction records a mail and the cursor before anything else happens to the mail, and the mail is
 flagged in the mailbox only after that; no more mails are taken in than `engine.max_waiting` allows. Checked by
-tests/unit/workflow/test_worker.py, test_rescan.py and test_back_pressure.py, and by
+tests/unit/workflow/test_worker.py, test_rescan.py, test_back_pressure.py and test_restored.py, and by
 tests/integration/transport/test_mailbox_cuts.py.
 """
 
@@ -18,21 +18,25 @@ from typing import Protocol
 import structlog
 
 from support_agent.cases.copies import COPY_RULE, known_as
+from support_agent.cases.route import case_id_of
+from support_agent.config.mail_servers import SentCopies
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import UNBOUNDED, Cursor
 from support_agent.core.observing import Observer
+from support_agent.errors import SupportAgentError
+from support_agent.mail.keys import message_id
 from support_agent.mail.machines.screening import Verdict
-from support_agent.outbound.sent_folder import SentLookup
+from support_agent.outbound.sent_folder import SentLookup, sent_folder_of
 from support_agent.store.leases import Lease
-from support_agent.store.records import MailId, MailStatus, mail_id_of
+from support_agent.store.records import MailId, MailStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched
 from support_agent.transport.mailbox_watcher import IdleMailbox
-from support_agent.workflow.restored_mails import ANSWERED_BEFORE, is_answered_in
 from support_agent.workflow.starts import Starts, parsed
 
 log = structlog.get_logger(__name__)
 
+ANSWERED_BEFORE = "the store was restored from a backup, and the Sent folder has the answer to this mail"
 ALONE = Lease("", 0)
 """The lead of a worker that is the only one on its store."""
 SERVER_CLOCK_LAG = timedelta(hours=1)
@@ -163,18 +167,36 @@ class Intake:
         After a restore the journey leaves a mail in doubt to a person, unless the Sent folder has the answer.
         """
         message = parsed(fetched.raw)
-        message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
+        known_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
         lease = None if lead is ALONE else lead
-        recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now(), lease=lease)
+        recorded = self.store.mails.record(fetched.raw, known_id, fetched.cursor, self.now(), lease=lease)
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new and not (fetched.is_in_doubt and self._file_answered(mailbox, recorded.id)):
             self.starts.start(recorded.id, message)
 
     def _file_answered(self, mailbox: Inbox, mail_id: MailId) -> bool:
         """File a mail that a lost store has answered, by the Sent folder; False if that does not show it."""
-        if not is_answered_in(mailbox, self.settings, mail_id):
+        if not self._is_answered(mailbox, mail_id):
             return False
         self.store.mails.save_screening(mail_id, Verdict.FILE.value, COPY_RULE)
         self.store.mails.end(mail_id, MailStatus.FILED, COPY_RULE, ANSWERED_BEFORE, self.now())
         log.info("mail_answered_before", mail_id=mail_id)
         return True
+
+    def _is_answered(self, mailbox: Inbox, mail_id: MailId) -> bool:
+        """Whether the Sent folder has our answer to this very mail; a missing one proves nothing.
+
+        The mail would open a case: the answer's Message-ID follows from the mail.
+        """
+        agent, imap = self.settings.agent, self.settings.imap
+        if imap.sent_copies is SentCopies.NONE:
+            return False
+        domain = agent.address.rpartition("@")[2]
+        opened = case_id_of(mail_id), mail_id, OutgoingKind.ANSWER.value
+        answers = [message_id(secret, domain, *opened) for secret in agent.secrets]
+        try:
+            folder = sent_folder_of(mailbox, imap)
+            return folder is not None and any(mailbox.has_message_id(folder, answer) for answer in answers)
+        except SupportAgentError as error:
+            log.warning("sent_folder_failed", code=error.code, error=str(error))
+            return False

@@ -39,23 +39,23 @@ class Labelling:
     autonomy: Autonomy
     now: Callable[[], datetime]
 
-    def did(self, mail_id: MailId, outcome: LabelOutcome, who: str) -> None:
+    def sent_nothing(self, mail_id: MailId, who: str) -> None:
         """A person decided that nothing is sent."""
-        self._keep(mail_id, Done(outcome), who, LabelSource.COMMAND)
+        self._keep(mail_id, self._waiting(mail_id), Done(LabelOutcome.NOTHING), who, LabelSource.COMMAND)
 
     def sent(self, mail_id: MailId, choice: PersonChoice, made: FinalAnswer, who: str) -> None:
         """A person sent what they chose."""
         waiting = self._waiting(mail_id)
-        self._keep(mail_id, sent(choice, made, waiting.final if waiting else None), who, LabelSource.COMMAND)
+        done = sent(choice, made, waiting.final if waiting is not None else None)
+        self._keep(mail_id, waiting, done, who, LabelSource.COMMAND)
 
     def wrote(self, mail_id: MailId, words: str, who: str, how: LabelSource) -> None:
         """A person wrote these words to the customer; nothing is judged if no answer waits."""
         if (waiting := self._waiting(mail_id)) is not None:
             done = wrote(words, waiting.final, waiting.rendered, self.company.texts)
-            self._keep(mail_id, done, who, how)
+            self._keep(mail_id, waiting, done, who, how)
 
-    def _keep(self, mail_id: MailId, done: Done, who: str, how: LabelSource) -> None:
-        waiting = self._waiting(mail_id)
+    def _keep(self, mail_id: MailId, waiting: Waiting | None, done: Done, who: str, how: LabelSource) -> None:
         if waiting is None and self.store.labels.valid_of(mail_id) is not None:
             return  # what waited is judged already, by another command or before the process died
         final = waiting.final if waiting is not None else None

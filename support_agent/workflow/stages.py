@@ -308,7 +308,8 @@ class Stages:
         recorded = self.store.mails.get(mail.id)
         rule = recorded.screening_rule if recorded is not None else None
         may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
-        return may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
+        is_answered = bool(self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.ANSWER))
+        return may_acknowledge and rule in ACKNOWLEDGED_RULES and not is_answered
 
     def _intention(
         self, mail: ReceivedMail, sender: Sender, route: Route, alone: Callable[[], Intention | None]
@@ -348,9 +349,6 @@ class Stages:
         self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)
         return Outcome.FILED
-
-    def _is_answered(self, mail_id: MailId) -> bool:
-        return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))
 
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:
         """Log a probable mail loop (S9, S11); the day's first mail of our own may be a copy that somebody sent us."""

@@ -36,7 +36,6 @@ from support_agent.workflow.starts import Journeys, Starts
 
 log = structlog.get_logger(__name__)
 
-FOLLOW_S = 1.0
 SUPPRESSIONS_KEPT = timedelta(days=365)
 """How long expired suppressions are kept: while our clock is ahead, valid ones look expired."""
 IDLE_SLICE_S = 1.0
@@ -168,7 +167,8 @@ class Worker:
         with _transient_errors_logged():
             self.engine.requeue_lost()
             self.due_mails.recover_between_journeys()
-        stop.wait(FOLLOW_S if self.membership is None else self.membership.pause_s)
+        assert self.membership is not None  # a worker that is the only one leads
+        stop.wait(self.membership.pause_s)
 
     def _latest(self) -> Worker:
         """The worker for the next round: files are exchanged only while no mail is being handled here."""

@@ -161,12 +161,15 @@ def read_chunks(path: Path) -> Iterator[bytes]:
 
 def part_of(made: Path, path: str) -> Part:
     """A file that another library has written into the backup; waits until the disk has it."""
-    digest = hashlib.sha256()
-    for chunk in read_chunks(made / path):
-        digest.update(chunk)
-    (made / path).chmod(0o600)
-    sync(made / path)
-    return Part(path=path, bytes=(made / path).stat().st_size, sha256=digest.hexdigest())
+    file = made / path
+    file.chmod(0o600)
+    sync(file)
+    return Part(path=path, bytes=file.stat().st_size, sha256=_sha256(file))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:
@@ -221,10 +224,7 @@ def verify(archive: Path) -> Manifest:
         path = archive / part.path
         if not path.is_file():
             raise PermanentError(f"the backup lacks {path}: use another one", code="backup")
-        digest = hashlib.sha256()
-        for chunk in read_chunks(path):
-            digest.update(chunk)
-        if digest.hexdigest() != part.sha256:
+        if _sha256(path) != part.sha256:
             raise PermanentError(f"{path} has changed since the backup was made: use another one", code="backup")
     return manifest
 

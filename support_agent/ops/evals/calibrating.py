@@ -74,7 +74,7 @@ def calibrate(
     examples = examples_of(company, topics)
     groups = [list(left_out(topics, examples, search)), list(without_topic(topics, examples, search))]
     search.update(topics)
-    groups.append(list(of_mails(labels, search, partial(_is_for_a_machine, settings, company))))
+    groups.append(list(of_mails(labels, search, partial(_reaches_choice, settings, company))))
     options = {topic.key: topic_option(topic.key, company.by_number, company.accounts) for topic in topics}
     with open_chooser(settings) as chooser:
         way = Way(chooser, options, planner.threshold_answer, planner.shortlist)
@@ -97,7 +97,7 @@ def calibrate(
     return made, found
 
 
-def _is_for_a_machine(settings: Settings, company: Company, message: Message) -> bool:
+def _reaches_choice(settings: Settings, company: Company, message: Message) -> bool:
     accounts = company.accounts
     found = screening.screen(message, settings.agent, settings.desk, lambda a: accounts.customer(a) is not None)
     return found.verdict is screening.Verdict.ANSWER

@@ -85,7 +85,7 @@ def _without(topic: Topic, texts: set[str]) -> Topic:
 
 
 def of_mails(
-    labels: Sequence[Label], search: CompanySearch, is_machine_to_answer: Callable[[Message], bool]
+    labels: Sequence[Label], search: CompanySearch, reaches_choice: Callable[[Message], bool]
 ) -> Iterator[Asked]:
     """The questions of labelled mails, if the mail splits into as many as its label has, or the label has one.
 
@@ -94,11 +94,11 @@ def of_mails(
 
     Args:
         search: Of all topics.
-        is_machine_to_answer: Whether a mail reaches the choice.
+        reaches_choice: Whether a mail reaches the choice.
     """
     for label in labels:
         message = parse(label.path.read_bytes())
-        if not is_machine_to_answer(message):
+        if not reaches_choice(message):
             continue
         questions = questions_in(message, search.read)
         if len(label.expected) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_agent.core.levels import Level
-from support_agent.desk_page.choices import Parts, Recipient, groups, parts, recipient_of
+from support_agent.desk_page.choices import Parts, Recipient, groups, parts
 from support_agent.mail.senders.identity import Sender
 from support_agent.tools.person_choice import PersonChoice
 from tests.fakes_journey import ANNA, NOON, STRANGER, Office
@@ -13,7 +13,7 @@ from tests.fakes_journey import ANNA, NOON, STRANGER, Office
 
 def recipient(office: Office, address: str = ANNA, level: Level = 3, locale: str = "en") -> Recipient:
     sender = Sender(address=address, level=level, why="")
-    return recipient_of(office.decider.company, sender, locale, NOON)
+    return Recipient(sender, office.decider.company.known_customer(sender.address, sender.level), locale, NOON)
 
 
 def listed(office: Office, to: Recipient) -> dict[str, list[str]]:

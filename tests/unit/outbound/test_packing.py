@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import SecretStr
 
 from support_agent.answer.packet import FoundDocument, Packet, QuestionRetrieval
 from support_agent.answer.templates import Templates
@@ -27,11 +28,11 @@ from support_agent.errors import (
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Usage
-from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, packet_of
-from support_agent.outbound.rendered_mail import packet_mail
+from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, CommandScope, packet_of
+from support_agent.outbound.rendered_mail import gated_mail
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan, call_text
-from support_agent.store.records import CaseId, MailId
+from support_agent.store.records import CaseId, MailId, OutboxId, OutgoingKind
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding, FindingReason
 
@@ -45,9 +46,12 @@ MAIL = RoutedMail(
 )
 SETTINGS = Settings(
     company=CompanySettings(name="Harborfile", locale="de"),
-    agent=AgentSettings(address="support@harborfile.example"),
+    agent=AgentSettings(
+        address="support@harborfile.example", secret=SecretStr("a key of a test, which signs nothing that is sent")
+    ),
     desk=DeskSettings(address="desk@harborfile.example"),
 )
+SCOPE = CommandScope(OutboxId("packet"), MailId("ab" * 16), "company", datetime(2026, 12, 1, tzinfo=UTC))
 FOUND = (FoundDocument(number=1, title="Refund policy", score=0.7),)
 
 
@@ -88,12 +92,12 @@ def decision(reason: str | None = "unsure", why: str = "", calls: tuple[Call, ..
 
 
 def packed(made: Decision, answered: str | None = None) -> Packet:
-    return packet_of(MAIL, made, answered, SETTINGS)
+    return packet_of(MAIL, made, answered, SETTINGS, SCOPE)
 
 
 def english(packet: Packet) -> str:
     templates = Templates.load(packaged("templates"))
-    return packet_mail(packet.model_copy(update={"locale": "en"}), templates).text
+    return gated_mail(OutgoingKind.PACKET, packet.model_copy(update={"locale": "en"}), templates).text
 
 
 def stopped_line(packet: Packet) -> str:
@@ -161,7 +165,7 @@ def test_packet_holds_the_mail_its_sender_and_where_to_reply() -> None:
 def test_long_mail_is_shown_by_its_beginning(text: str) -> None:
     """Twelve kilobytes of short lines must not hold up the others; the whole mail is attached, and that is said."""
     mail = replace(MAIL, message=MAIL.message.model_copy(update={"text": text}))
-    packet = packet_of(mail, decision(), None, SETTINGS)
+    packet = packet_of(mail, decision(), None, SETTINGS, SCOPE)
     assert text.startswith(packet.mail_text)
     assert len(packet.mail_text) <= MAIL_CHARACTERS
     assert packet.mail_text.count("\n") < MAIL_LINES
@@ -172,7 +176,7 @@ def test_long_mail_is_shown_by_its_beginning(text: str) -> None:
 def test_mail_that_is_shown_whole_says_nothing_of_more() -> None:
     """The bound itself still fits."""
     mail = replace(MAIL, message=MAIL.message.model_copy(update={"text": "\n".join("x" * MAIL_LINES)}))
-    packet = packet_of(mail, decision(), None, SETTINGS)
+    packet = packet_of(mail, decision(), None, SETTINGS, SCOPE)
     assert (packet.mail_text, packet.left_out) == (mail.message.text, None)
     assert "more characters" not in english(packet)
 
@@ -180,7 +184,7 @@ def test_mail_that_is_shown_whole_says_nothing_of_more() -> None:
 def test_sender_without_an_address_is_said() -> None:
     """A From with two addresses, or none: an empty line would look like an error of the program."""
     nobody = replace(MAIL, sender=Sender(address="", level=0, why="no From"))
-    assert packet_of(nobody, decision(), None, SETTINGS).customer_address == "(no single sender)"
+    assert packet_of(nobody, decision(), None, SETTINGS, SCOPE).customer_address == "(no single sender)"
 
 
 def test_calls_are_told_with_their_outcome_and_the_likeliest_others() -> None:

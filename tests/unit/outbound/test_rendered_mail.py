@@ -22,8 +22,8 @@ from support_agent.ops.template_samples import around, sample_packets
 from support_agent.outbound.rendered_mail import (
     Headers,
     RenderedMail,
-    acknowledgement_mail,
     answer_mail,
+    gated_mail,
     own_words,
     reply_mail,
     rerendered,
@@ -88,7 +88,8 @@ def test_answer_that_the_gate_refuses_is_no_mail(office: Office) -> None:
     with pytest.raises(GateRefused):
         answer_mail(FINAL, templates, Verifier.of(office.decider.company))
     with pytest.raises(GateRefused):
-        acknowledgement_mail(
+        gated_mail(
+            OutgoingKind.ACKNOWLEDGEMENT,
             Acknowledgement(company="Harborfile", locale="en", subject=None, support_address="s@harborfile.example"),
             templates,
         )
