@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import lru_cache
 from itertools import groupby
@@ -195,10 +195,17 @@ def check_documents(directory: Path, today: date) -> list[Finding]:
     """All errors of `load_documents`, and documents that are not valid on `today`.
 
     An expired document is an error, because customers silently stop getting it. A document that is not valid yet is a
-    warning, and so is an unreviewed one, with everything that is still missing in it.
+    warning, and so is an unreviewed one, with everything that is still missing in it, and a numbered file that is none.
     """
     found = inspect_directory(directory)
-    return [*errors_of(directory, found), *warnings_of(found, today)]
+    return [*errors_of(directory, found), *warnings_of(found, today), *_not_read(directory)]
+
+
+def _not_read(directory: Path) -> Iterator[Finding]:
+    for path in sorted(directory.glob("[0-9]*")):
+        if path.is_file() and path.suffix != ".md":
+            what = f"{path.suffix or 'such a file'} is not read, so no customer gets it"
+            yield Finding.warning(path, None, what, "give it the ending .md, or move it out of the folder")
 
 
 def warnings_of(found: DirectoryFound, today: date) -> list[Finding]:

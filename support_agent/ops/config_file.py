@@ -14,6 +14,7 @@ from support_agent.config.agent import AgentSettings
 from support_agent.config.sources import ENVIRONMENT, Problem
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
+from support_agent.core.levels import lower_address
 from support_agent.errors import ConfigError
 from support_agent.mail.addresses import normal_address
 
@@ -70,6 +71,9 @@ def address_findings(
         elif plain is None or not plain.isascii():
             what = f"{key}: {address!r} is no plain address such as help@example.com"
             yield config.finding(key, what, f"write {meaning}", nth=nth)
+        elif plain != lower_address(address):
+            what = f"{key}: {address!r} is not written as mails carry it, so their addresses would be no match"
+            yield config.finding(key, what, f"write {plain}", nth=nth)
 
 
 def is_own(address: str, agent: AgentSettings) -> bool:

@@ -159,11 +159,13 @@ class DryRun:
                 store.mails.save_sender(mail_id, *assumed)
             return self.run(file, store, mail_id, now)
 
-    def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> DryRunResult:
+    def run(self, file: str, store: Store, mail_id: MailId, now: datetime, *, mode: Mode | None = None) -> DryRunResult:
         """Take a mail through its journey; it is `new` in a temporary store.
 
         A journey that fails escalates the mail, as the worker does (`Notices.quarantine`).
 
+        Args:
+            mode: The mode of items that have none in that store; None: as in the settings.
         Raises:
             ConfigError: a part cannot be opened.
         """
@@ -172,6 +174,9 @@ class DryRun:
         failure: SupportAgentError | None = None
         with tempfile.TemporaryDirectory() as folder:
             settings = _runnable(self.settings, Path(folder), store.mails.raw(mail_id))
+            if mode is not None:
+                autonomy = settings.autonomy.model_copy(update={"start": mode})
+                settings = settings.model_copy(update={"autonomy": autonomy})
             journey = self.journey_on(settings, store, DryTransport(), lambda: now)
             try:
                 once = Steps(lambda _name, work: work(), settings.engine, _no_wait, seen.__setitem__)

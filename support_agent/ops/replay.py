@@ -21,6 +21,7 @@ from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.company.documents import Document, parse_document
 from support_agent.core.frozen import Frozen
+from support_agent.core.modes import Mode
 from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
@@ -263,7 +264,8 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
     before = _said_before(store, mail, plan)
     with temporary_store() as then:
         copy_history(store.database, then.database, mail.id, plan.planned_at, plan.planned_at - dry_run.memory)
-        after = _said_now(dry_run.run(mail.id, then, mail.id, plan.planned_at))
+        mode = _mode_before(store, mail.id)
+        after = _said_now(dry_run.run(mail.id, then, mail.id, plan.planned_at, mode=mode))
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
     return Replanned(
@@ -275,6 +277,14 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
         after=after,
         diff=diff if status == "changed" else "",
     )
+
+
+def _mode_before(store: Store, mail_id: MailId) -> Mode | None:
+    """The mode of the answer, which says whether a person approved it; None: there was none."""
+    record = store.outbox.rendered_mail(mail_id, OutgoingKind.ANSWER)
+    if record is None:
+        return None
+    return Mode.APPROVE if record.payload.get("is_approved") else Mode.AUTO
 
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:

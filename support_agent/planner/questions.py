@@ -13,9 +13,10 @@ tests/unit/planner/test_questions.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from math import exp, log
 
 from pydantic import TypeAdapter
@@ -83,33 +84,61 @@ def asked_in(question: str, read: Read) -> list[str]:
     return [segment.text for segment in segments if segment.asks] or sentences
 
 
+class _Group:
+    """The segments of one question, with its first item and the segment that asks most surely."""
+
+    def __init__(self, segments: Iterable[Segment] = (), *, is_first: bool = False) -> None:
+        self.segments: list[Segment] = []
+        self.item: Segment | None = None
+        self.asked: Segment | None = None
+        self._is_first = is_first
+        for segment in segments:
+            self.add(segment)
+
+    def add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        if segment.is_item and self.item is None:
+            self.item = segment
+        if segment.asks or (segment.reports and not self._is_first):
+            self.asked = _surer(self.asked or segment, segment)
+
+
 def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
     """The segments of each question; at most one group if nothing asks."""
-    groups: list[list[Segment]] = [[]]
+    group = _Group(is_first=True)
+    groups = [group]
     has_items = any(segment.is_item and segment.asks for segment in segments)
     for segment in segments:
-        asked = [one for one in groups[-1] if one.asks or (one.reports and len(groups) > 1)]
-        item = next((one for one in groups[-1] if has_items and one.is_item), None)
+        item = group.item if has_items else None
+        context: list[Segment] = []
         if has_items and segment.is_item:
-            if asked or item:
-                groups.append([segment])
-            else:
-                groups[-1].append(segment)
+            is_new = bool(group.asked or item)
         elif item is not None and item.block == segment.block:
-            groups[-1].append(segment)
-        elif asked and _begins_question(max(asked, key=asking_score), segment):
-            groups.append([*_context(groups[-1], segment), segment])
+            is_new = False
         else:
-            groups[-1].append(segment)
-    return [group for group in groups if group]
+            is_new = group.asked is not None and _begins_question(group.asked, segment)
+            context = _context(group.segments, segment) if is_new else []
+        if is_new:
+            group = _Group(context)
+            groups.append(group)
+        group.add(segment)
+    return [group.segments for group in groups if group.segments]
 
 
 def _context(before: list[Segment], segment: Segment) -> list[Segment]:
     """Remove from the previous question its last segments that ask nothing and are nearer to the new question."""
-    taken: list[Segment] = []
-    while not before[-1].asks and _is_nearer(before[-1], segment, max(before, key=asking_score)):
-        taken.insert(0, before.pop())
+    surest = list(accumulate(before, _surer))
+    first = len(before)
+    while not before[first - 1].asks and _is_nearer(before[first - 1], segment, surest[first - 1]):
+        first -= 1
+    taken = before[first:]
+    del before[first:]
     return taken
+
+
+def _surer(one: Segment, other: Segment) -> Segment:
+    """Which of two segments asks more surely; the first where they are equal."""
+    return other if asking_score(other) > asking_score(one) else one
 
 
 def _is_nearer(context: Segment, new: Segment, old: Segment) -> bool:

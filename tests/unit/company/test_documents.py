@@ -321,6 +321,15 @@ def test_a_duplicate_number_is_found(tmp_path: Path) -> None:
         load_documents(tmp_path)
 
 
+def test_a_numbered_file_that_is_no_document_is_a_warning(tmp_path: Path) -> None:
+    """Failure: a text in the folder was never sent, and nothing said so."""
+    for name in ("021-gift.txt", "022-gift.MD", "questions.toml", ".023-gift.md.swp"):
+        (tmp_path / name).write_text("Gifts.", "utf-8")
+    found = [finding for finding in check_documents(tmp_path, date(2025, 1, 1)) if finding.severity is Severity.WARNING]
+    assert [finding.path.name for finding in found if finding.path] == ["021-gift.txt", "022-gift.MD"]
+    assert "is not read" in found[0].what
+
+
 def test_an_expired_document_is_an_error_of_check_only(tmp_path: Path) -> None:
     """It loads, because running on is better than stopping; `check` says that nobody gets it."""
     path = write(tmp_path, "001-a.md", HEAD.replace("---\n", "---\nvalid_until: 2025-05-31\n", 1) + BODY)

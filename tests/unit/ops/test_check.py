@@ -293,6 +293,7 @@ def test_a_refused_variable_is_found(workspace: Path, monkeypatch: pytest.Monkey
     ("section", "what"),
     [
         ('[agent]\naddress = "help"', "agent.address: 'help' is no plain address"),
+        ('[agent]\naddress = "help@häfen.example"', "write help@xn--hfen-loa.example"),
         ('[desk]\naddress = "Desk <desk@x.example>"', "desk.address: 'Desk <desk@x.example>' is no plain address"),
         ('[desk]\naddress = "a@x.example, b@x.example"', "desk.address: 'a@x.example, b@x.example' is no plain"),
         ('[[desk.routes]]\naddress = "desk"\nlevels = [2]', "desk.routes.address: 'desk' is no plain address"),
