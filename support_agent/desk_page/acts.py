@@ -5,7 +5,8 @@ words. `DeskCommands` then carries it out as any mail of staff: keys, labels, th
 they do for mail, and `show` says who did what. If the process dies in between, the worker finishes the act.
 
 Invariant: the bytes of an act depend only on who does what to what, so the same act twice is one. Its key is bound to
-what the person saw: if that has changed, nothing is done. Checked by tests/journey/test_page_acts.py.
+what the person saw: if that has changed, nothing is done, and of two acts at once at most one. Checked by
+tests/journey/test_page_acts.py.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from support_agent.outbound.staff_files import clean_name, is_left_out
 from support_agent.store.records import (
     PAGE_FOLDER,
     CaseRecord,
+    MailId,
     MailStatus,
     OutboxRecord,
     OutgoingKind,
@@ -42,6 +44,8 @@ WHY = "signed in on the desk's page"
 REFUSED = "command_refused"
 KEPT = "act_kept"
 """Code of the error of an act that is recorded and not yet done."""
+CHANGED = "case_changed"
+"""Code of the error of an act on a case that has changed since the person saw it."""
 UNFOLDED = SMTP.clone(max_line_length=990)
 """The library would encode a long Message-ID so that no program finds it."""
 KIND = re.compile(r"(application|audio|font|image|text|video)/([a-z0-9][a-z0-9.+-]{0,80})(?=;|$)")
@@ -64,9 +68,12 @@ class Act:
         return f"send {self.choice.text}" if self.choice is not None else self.command.value
 
 
-def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
+def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> None:
     """Carry out an act about a packet.
 
+    Args:
+        seen: The `state_of` the case when the person saw it. It is compared once the act's own mail is in the case:
+            of two acts at once one at least then sees the other.
     Raises:
         PermanentError: it may not be carried out; the message says why. GateRefused, ToolCallRejected: the document
             cannot be sent. Nothing was sent then. TransientError with the code `KEPT`: the worker carries it out later.
@@ -84,6 +91,9 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act) -> None:
         mail = RoutedMail.on(received, sender, stages.route(received, sender))
         if not mail.route.is_staff_reply:
             raise PermanentError(f"{person.address} is not of the staff, or the case has no such packet", code=REFUSED)
+        case = desk.store.cases.get_one(mail.route.case_id)
+        if seen not in (state_of(desk, case), state_of(desk, case, without=mail.id)):  # the same act may be in it
+            raise PermanentError("the case has changed since you opened it", code=CHANGED)
         if (given := given_in(received.message)) is not None:
             stages.desk.carry_out(mail, given)
         else:
@@ -108,9 +118,13 @@ def leaves_out(words: str, passed_on: str) -> bool:
     return [line.rstrip() for line in words.strip().splitlines()] != passed_on.splitlines()
 
 
-def state_of(desk: Desk, case: CaseRecord) -> str:
-    """What a person sees of a case and acts on, as a digest: who has it, the mails, and what people sent."""
-    mails = desk.store.cases.mails_of(case.id)
+def state_of(desk: Desk, case: CaseRecord, *, without: MailId | None = None) -> str:
+    """What a person sees of a case and acts on, as a digest: who has it, the mails, and what people sent.
+
+    Args:
+        without: A mail that does not count.
+    """
+    mails = tuple(mail for mail in desk.store.cases.mails_of(case.id) if mail != without)
     replies = desk.store.outbox.find(case_id=case.id, kind=OutgoingKind.PERSON_REPLY)
     seen = (case.state.value, case.assignee, mails, [row.id for row in replies])
     return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]

@@ -150,7 +150,8 @@ def _carried_out(desk: Desk, visit: Visit, what: str) -> Result:
     case_id, here = CaseId(visit.path["case"]), f"/cases/{visit.path['case']}"
     try:
         record = desk.store.cases.get_one(case_id)
-        if visit.form.get("seen") != acts.state_of(desk, record):
+        seen = visit.form.get("seen", "")
+        if seen != acts.state_of(desk, record):
             return SeeOther(here, visit.wording("said.changed"), is_error=True)
         if what == "undo":
             _undo(desk, visit, case_id)
@@ -168,8 +169,10 @@ def _carried_out(desk: Desk, visit: Visit, what: str) -> Result:
             return SeeOther(here, visit.wording("said.of_another", who=record.assignee), is_error=True)
         if command is Command.OWN_WORDS and _is_unseen(desk, visit, offer):
             return show(desk, visit, visit.wording("case.left_out"))
-        acts.carry_out(desk, visit.person, offer, _act_in(visit, command))
+        acts.carry_out(desk, visit.person, offer, _act_in(visit, command), seen)
     except SupportAgentError as error:
+        if error.code == acts.CHANGED:
+            return SeeOther(here, visit.wording("said.changed"), is_error=True)
         if error.code == acts.KEPT:
             return SeeOther(here, visit.wording("said.kept", why=str(error)), is_error=True)
         said = visit.wording("said.refused", why=str(error))

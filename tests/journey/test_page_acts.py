@@ -119,6 +119,29 @@ def test_two_people_never_answer_one_case(office: Office) -> None:
     assert "Approved" in other.act(case, "approve")
 
 
+def test_of_two_acts_at_the_same_moment_the_later_one_is_refused(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the case was compared before the act's mail was in it, and the customer got two answers.
+
+    The first act is a command by mail, which waits for no lock of the page.
+    """
+    proposed = proposed_in(office)
+    browser = Browser(proposed.office)
+    form = browser.forms(_case_of(browser))["own words"]
+    record = Mails.record
+
+    def after_the_other(self: Mails, *given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(Mails, "record", record)
+        order(proposed.office, proposed.lines["approve"])
+        return record(self, *given, **more)
+
+    monkeypatch.setattr(Mails, "record", after_the_other)
+    assert "has changed since you opened it" in browser.send(form, {"words": "We call you."}).text
+    assert status_of(office, proposed.answer) == OutboxStatus.SENT
+    assert not office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+
+
 def test_a_new_mail_of_the_customer_makes_an_open_page_stale(office: Office) -> None:
     proposed = proposed_in(office)
     browser = Browser(proposed.office)
