@@ -167,6 +167,8 @@ class DeskCommands:
         words = own_words(text, rendered)
         if why := unfit(words, rendered):
             raise _refused(why)
+        if self._times_passed_on(mail, words) >= self.settings.desk.max_same_replies:
+            raise _refused("these words went to the customer before, as an automatic reply would: write others")
         if is_meant_as_command(words):
             todo = "copy the whole line out of the packet"
             raise _refused(f"it reads like a command, and its line is not complete: {todo}")
@@ -184,6 +186,14 @@ class DeskCommands:
             self.queue.reply(mail, words, author.addr, customer_mail, files.files)
 
         return pass_on
+
+    def _times_passed_on(self, mail: RoutedMail, words: str) -> int:
+        """How many other replies of the staff in the case have these words."""
+        rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.PERSON_REPLY)
+        others = (row for row in rows if row.mail_id != mail.id)
+        replies = (self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number) for row in others)
+        said = (str(reply.payload.get("words", "")) for reply in replies if reply is not None)
+        return sum(text.strip() == words.strip() for text in said)
 
     def withdraw(self, customer_mail_id: MailId, mail: RoutedMail, why: str) -> None:
         """Cancel the answer to a customer's mail that waits for a person: a person has dealt with the mail."""

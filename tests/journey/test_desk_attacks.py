@@ -14,7 +14,7 @@ from support_agent.demo import AUTHSERV_ID
 from tests.fakes_desk import Proposed, held_in, lines_of, order, proposed_in, status_of, told
 from tests.fakes_journey import DESK, JAMES, STRANGER, Clock, Office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift
-from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, FAILURE, PACKET, PERSON_REPLY, opened, text_of
+from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, FAILURE, HUMAN, PACKET, PERSON_REPLY, opened, text_of
 
 EVIL = "desk@harborfile.example.evil.example"
 RESULTS = f"Authentication-Results: {AUTHSERV_ID}; dmarc=pass header.from=harborfile.example"
@@ -243,6 +243,23 @@ def test_refused_commands_are_told_up_to_a_limit(office: Office) -> None:
         for number in range(5)
     ]
     assert kinds == [{FAILURE}] * 3 + [set()] * 2
+
+
+def test_two_automatic_replies_do_not_answer_each_other_without_end(office: Office) -> None:
+    """Failure: an absence notice of the desk without headers, in a language that no rule knows, and the customer's own
+    notice answered each other 50 times."""
+    asked, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet, sent = office.sent(asked)[PACKET], 0
+    for number in range(10, 20, 2):
+        away = write("Na godišnjem sam odmoru do 5.", sender=DESK, in_reply_to=packet.message_id, number=number)
+        replied, _ = office.handle(away)
+        if (reply := office.sent(replied).get(PERSON_REPLY)) is None:
+            break
+        sent += 1
+        too = write("Olen puhkusel kuni 5.", sender=JAMES, in_reply_to=reply.message_id, number=number + 1)
+        packet = office.sent(office.handle(too)[0])[PACKET]
+    assert sent == office.settings.desk.max_same_replies == 2
+    assert "these words went to the customer before" in told(office, replied)
 
 
 def test_a_replayed_approval_sends_nothing_more(office: Office) -> None:
