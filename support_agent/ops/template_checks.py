@@ -42,7 +42,9 @@ STAFF_SECTIONS = ("level", "reason", "finding", "command")
 STORY_OF_OTHERS = "packets with a proposed answer or the story of a case use the program's template"
 DIGEST_OF_OTHERS = "the weekly digest uses the program's template"
 ALARM_OF_OTHERS = "alarms use the program's template"
+TAKE_OVER = "take over the parts of the template that `init` writes"
 SILENT_ON_HOURS = "acknowledgements do not say when people work and answer (hours)"
+SILENT_ON_APPROVAL = "answers that a person approved say the same as those that nobody has seen (notice.is_approved)"
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be equal, because the year or the month follows them."""
 
@@ -176,10 +178,26 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
             check(render(made, templates), made, templates)
         except GateRefused as error:
             if what:
-                todo = "take over the parts of the template that `init` writes"
-                yield Finding.warning(place(name, "text"), None, f"{what}: {error}", todo)
+                yield Finding.warning(place(name, "text"), None, f"{what}: {error}", TAKE_OVER)
             else:
                 yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
+    yield from (
+        Finding.warning(path, None, SILENT_ON_APPROVAL, TAKE_OVER)
+        for path in _silent_on_approval(language, templates, place)
+    )
+
+
+def _silent_on_approval(language: str, templates: Templates, place: Callable[[str, Surface], Path]) -> Iterator[Path]:
+    """The templates that say the same whether a person approved an answer or not."""
+    unseen = around(next(iter(sample_items())), locale=language)
+    try:
+        one, other = (render(unseen.model_copy(update={"is_approved": value}), templates) for value in (False, True))
+    except GateRefused:
+        return  # reported already
+    if one.text.text == other.text.text:
+        yield place("notice", "text")
+    if one.html.text == other.html.text:
+        yield place("notice", "html")
 
 
 def _item_findings(

@@ -39,7 +39,11 @@ def older(program: ForkedProgram, tmp_path_factory: pytest.TempPathFactory) -> P
     assert files is not None
     for name, text in files.items():
         (workspace / "templates" / name).write_text(text, "utf-8")
-    for name in ("escalation", "acknowledgement_hours"):  # today's, with parts that older templates lack
+    for name in (
+        "escalation",
+        "acknowledgement_hours",
+        "answer_approved",
+    ):  # today's, with parts that older templates lack
         (workspace / "templates" / "tests" / f"{name}.yaml").unlink()
     return workspace
 

@@ -185,3 +185,18 @@ def test_an_acknowledgement_without_the_hours_is_a_warning(directory: Path) -> N
     assert {finding.severity for finding in findings} == {Severity.WARNING}
     assert all("acknowledgements do not say when people work and answer (hours)" in one.what for one in findings)
     assert {finding.path for finding in findings} == {directory / "en" / "acknowledgement.txt.j2"}
+
+
+def test_a_notice_that_does_not_tell_of_an_approval_is_a_warning(directory: Path) -> None:
+    """An older template goes on as before: it says that nobody has read the mail, though a person approved the answer."""
+    shutil.rmtree(directory / "de")
+    for name in ("txt", "html"):
+        path = directory / "en" / f"notice.{name}.j2"
+        text = path.read_text("utf-8")
+        begin, end = text.index("{% if notice.is_approved %}"), text.index("{% elif counts.is_partial %}")
+        path.write_text(text[:begin] + text[end:].replace("{% elif counts", "{% if counts", 1), "utf-8")
+    (directory / "tests" / "answer_approved.yaml").unlink(missing_ok=True)
+    findings = [finding for finding in check_templates(directory) if "a person approved" in finding.what]
+    assert {(finding.severity, finding.path) for finding in findings} == {
+        (Severity.WARNING, directory / "en" / f"notice.{name}.j2") for name in ("txt", "html")
+    }
