@@ -188,7 +188,7 @@ def test_an_acknowledgement_without_the_hours_is_a_warning(directory: Path) -> N
 
 
 def test_a_notice_that_does_not_tell_of_an_approval_is_a_warning(directory: Path) -> None:
-    """An older template goes on as before: it says that nobody has read the mail, though a person approved the answer."""
+    """An older template goes on as before: it says that nobody has read a mail whose answer a person approved."""
     shutil.rmtree(directory / "de")
     for name in ("txt", "html"):
         path = directory / "en" / f"notice.{name}.j2"
