@@ -13,7 +13,7 @@ even if a server sends single bytes. Questions of several threads are at the ser
 timeouts in a row the server cools down for a while: requests then fail at once.
 
 Checked by tests/contract/test_model.py, tests/contract/test_writer.py, tests/unit/models/test_openai.py,
-tests/unit/models/test_openai_writing.py and tests/integration/planner/.
+tests/unit/models/test_openai_writing.py and tests/unit/planner/test_composers.py.
 """
 
 from __future__ import annotations

@@ -167,8 +167,6 @@ class DeskCommands:
         words = own_words(text, rendered)
         if why := unfit(words, rendered):
             raise _refused(why)
-        if self._times_passed_on(mail, words) >= self.settings.desk.max_same_replies:
-            raise _refused("these words went to the customer before, as an automatic reply would: write others")
         if is_meant_as_command(words):
             todo = "copy the whole line out of the packet"
             raise _refused(f"it reads like a command, and its line is not complete: {todo}")
@@ -179,6 +177,8 @@ class DeskCommands:
         files = files_of(mail.message, mail.raw, quoted, self.settings.desk, is_secret)
         if why := files.why_not or why_unwritable(author.addr):
             raise _refused(why)
+        if not files.files and self._times_passed_on(mail, words) >= self.settings.desk.max_same_replies:
+            raise _refused("these words went to the customer before, as an automatic reply would: write others")
 
         def pass_on() -> None:
             self.labelling.wrote(customer_mail.id, words, mail.sender.address, LabelSource.REPLY)

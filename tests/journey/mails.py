@@ -27,7 +27,10 @@ Content-Type: text/plain; charset=utf-8
 
 
 class Way(NamedTuple):
-    """A kind of mail, the steps that are its own, and its end: status and what goes out, each once."""
+    """A kind of mail, the steps that are its own, and its end: status and what goes out, each once.
+
+    `{number}` in the body is that of the mail.
+    """
 
     name: str
     subject: str
@@ -48,7 +51,7 @@ class Way(NamedTuple):
             name=f"{self.name}-{number}",
             subject=self.subject,
             more=more,
-            body=self.body,
+            body=self.body.format(number=number),
         )
         return text.replace("\n", "\r\n").encode()
 
@@ -101,7 +104,7 @@ WAYS = {
         Way(
             "passed_on",
             "Re: a case",
-            "Dear Emma, I have looked into it and all is well again.",
+            "Dear Emma, I have looked into it {number} times, and all is well again.",
             ("route", "pass_on", "send"),
             MailStatus.FILED,
             frozenset({OutgoingKind.PERSON_REPLY}),
