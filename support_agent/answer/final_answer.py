@@ -212,7 +212,7 @@ class FinalAnswer(Frozen):
     `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `answered` of them are
     answered here and the rest went to a person (None in answers stored earlier: there each block answered one).
     `subject` is the sanitised parent subject, or None below level 2 (then the template's own is used). `notice` is
-    where the answer says that a machine made it. `is_approved`: it leaves only if a person says so.
+    where the answer says that a machine made it. `is_approved`: it leaves only once a person has approved it.
     """
 
     company: str

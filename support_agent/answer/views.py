@@ -60,7 +60,7 @@ class Sourced:
 
 @dataclass(frozen=True)
 class NoticeView:
-    """The kinds of sources that the automation notice names, whether it is at the top, and whether a person approved.
+    """The kinds of sources that the automation notice names, its place, and whether a person approved the answer.
 
     `names_policies`: documents or canned questions; `is_question`: only canned questions. In an acknowledgement all are
     false.

@@ -121,7 +121,7 @@ class CaseRouting:
         return has_person and bool(waiting_mails(self.store, case_id))
 
     def others_wait(self, case_id: CaseId, address: str) -> bool:
-        """Whether a person has a mail of the case to answer that another participant wrote; filed ones need none."""
+        """Whether a mail of another participant waits for a person's answer; filed ones need none."""
         waiting = filter(None, map(self.store.mails.get, waiting_mails(self.store, case_id)))
         return any(mail.sender_address != address and mail.status is not MailStatus.FILED for mail in waiting)
 

@@ -195,7 +195,8 @@ def check_documents(directory: Path, today: date) -> list[Finding]:
     """All errors of `load_documents`, and documents that are not valid on `today`.
 
     An expired document is an error, because customers silently stop getting it. A document that is not valid yet is a
-    warning, and so is an unreviewed one, with everything that is still missing in it, and a numbered file that is none.
+    warning, and so is an unreviewed one, with everything that is still missing in it. So is a numbered file of another
+    type.
     """
     found = inspect_directory(directory)
     return [*errors_of(directory, found), *warnings_of(found, today), *_not_read(directory)]

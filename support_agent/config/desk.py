@@ -137,8 +137,8 @@ class DeskSettings(Frozen):
     max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000
     """Most bytes of all files in one reply, before they are encoded for the mail, which adds a third."""
     max_same_replies: Annotated[int, Field(ge=1, le=100)] = 3
-    """How many times the same words are passed on in a case without files. More of them come from a program that
-    answers each packet, and one of the customer's may answer each of these."""
+    """How many times the same words without a file are passed on in a case. More of them come from a program that
+    answers each packet, and a program of the customer's may answer each of these."""
 
     @property
     def people(self) -> tuple[str, ...]:

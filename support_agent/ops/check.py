@@ -7,7 +7,7 @@ there are any. Checked by tests/unit/ops/test_check.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -128,8 +128,7 @@ def require_sound_files(settings: Settings) -> None:
         *check_templates(company.templates, tool_codes()),
         *check_languages(company, None),
     ]
-    if errors := [str(finding) for finding in findings if finding.severity is Severity.ERROR]:
-        raise ConfigError("\n".join(errors), code="company")
+    _refuse_errors(findings, code="company")
 
 
 def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
@@ -160,9 +159,12 @@ def require_sound_addresses(settings: Settings) -> None:
     """
     config = ConfigFile.read(None)
     checks = (_addresses, check_route_addresses, check_reminders)
-    findings = [finding for one in checks for finding in one(settings, config)]
+    _refuse_errors((finding for one in checks for finding in one(settings, config)), code=None)
+
+
+def _refuse_errors(findings: Iterable[Finding], *, code: str | None) -> None:
     if errors := [str(finding) for finding in findings if finding.severity is Severity.ERROR]:
-        raise ConfigError("\n".join(errors))
+        raise ConfigError("\n".join(errors), code=code)
 
 
 def _addresses(settings: Settings, config: ConfigFile) -> Iterator[Finding]:

@@ -172,6 +172,13 @@ def _end(client: Any) -> None:
 
 
 @contextmanager
+def asking(client: Any, settings: ImapSettings, folder: str | None = None, more_s: float = 0.0) -> Iterator[None]:
+    """Bound the time of the commands inside, see `bounded`, and map their errors, see `mapped`."""
+    with mapped(settings, folder), bounded(client, settings, more_s):
+        yield
+
+
+@contextmanager
 def mapped(settings: ImapSettings, folder: str | None = None) -> Iterator[None]:
     """Map every library error to ours; `folder` is the folder that the commands inside open."""
     try:

@@ -9,7 +9,7 @@ tests/integration/transport/test_mailbox_cuts.py for connections that break.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -26,6 +26,7 @@ from support_agent.transport.imap import (
     SEEN,
     Refused,
     SignInRefused,
+    asking,
     bounded,
     connect,
     folder_name,
@@ -336,11 +337,8 @@ class Mailbox:
                 self._client, self._settings.folder, read_only=self._read_only
             )
 
-    @contextmanager
-    def _asking(self, folder: str | None = None, more_s: float = 0.0) -> Iterator[None]:
-        """Bound what the commands inside may take, and map their errors, see `mapped`."""
-        with mapped(self._settings, folder), bounded(self._client, self._settings, more_s):
-            yield
+    def _asking(self, folder: str | None = None, more_s: float = 0.0) -> AbstractContextManager[None]:
+        return asking(self._client, self._settings, folder, more_s)
 
     def _reader(self) -> FolderReader:
         return FolderReader(self._client, self._settings, self._selected)

@@ -8,7 +8,7 @@ tests/integration/transport/test_mailbox_reading.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from support_agent.config.mail_servers import ImapSettings
 from support_agent.core.parts import batches
 from support_agent.mail.head import split_head
 from support_agent.mail.message import not_read
-from support_agent.transport.imap import Refused, bounded, mapped
+from support_agent.transport.imap import Refused, asking
 
 SEARCH_WINDOW = 50_000
 """UIDs per search in a large folder: the answer is one line, and its length is limited."""
@@ -143,10 +143,8 @@ class FolderReader:
         raws = ((uid, data.get(item.encode())) for uid, data in answer.items())
         return {uid: raw for uid, raw in raws if isinstance(raw, bytes)}
 
-    @contextmanager
-    def _asking(self, more_s: float = 0.0) -> Iterator[None]:
-        with mapped(self._settings), bounded(self._client, self._settings, more_s):
-            yield
+    def _asking(self, more_s: float = 0.0) -> AbstractContextManager[None]:
+        return asking(self._client, self._settings, more_s=more_s)
 
     def _is_there(self, uid: int) -> bool:
         """Whether a mail that could not be read still exists; another client may have removed it."""
@@ -156,8 +154,10 @@ class FolderReader:
 
 
 def _checked(uid: int, settings: ImapSettings) -> int:
-    """The UID, if it is valid: a cursor with an invalid high one would skip every later mail, a negative one is not
-    read again from the store."""
+    """The UID, if it is valid.
+
+    A cursor with a high one would skip every later mail; the store cannot read a cursor with a negative one.
+    """
     if not 0 <= uid <= MAX_UID:
         raise Refused(f"{settings.host}:{settings.port} sent a UID outside 0..{MAX_UID}")
     return uid
