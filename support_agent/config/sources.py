@@ -67,10 +67,15 @@ def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
 def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
     """Read sections from `SUPPORT_AGENT__SECTION__KEY`; a variable that names no setting is an error.
 
-    pydantic-settings ignores a misspelt section, so the names are checked first.
+    pydantic-settings ignores a misspelt section, so the names are checked first. A variable with single underscores is
+    an error only if it would name a setting: Kubernetes sets such variables (`SUPPORT_AGENT_PORT`) for its services.
     """
     problems = []
+    bare = {_without_underscores(variable): variable for variable in map(_variable, _all_keys(model))}
     for name in sorted(os.environ):
+        meant = bare.get(_without_underscores(name))
+        if meant and not name.upper().startswith(ENV_PREFIX):
+            problems.append(f"{ENVIRONMENT} {name}: two underscores stand before section and key: write {meant}")
         if name.upper().startswith(ENV_PREFIX):
             section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
             if key not in _keys(model, section):
@@ -125,6 +130,10 @@ def _moved(dotted: str, name: str, spelt: Callable[[str], str]) -> tuple[str, st
 def _variable(dotted: str) -> str:
     """The environment variable of a setting."""
     return f"{ENV_PREFIX}{dotted.replace('.', '__')}".upper()
+
+
+def _without_underscores(name: str) -> str:
+    return name.upper().replace("_", "")
 
 
 def explain(

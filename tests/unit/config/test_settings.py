@@ -166,6 +166,21 @@ def test_an_unknown_environment_variable_is_refused(monkeypatch: pytest.MonkeyPa
         load(None)
 
 
+@pytest.mark.parametrize("name", ["SUPPORT_AGENT_IMAP_HOST", "SUPPORT_AGENT_IMAP__HOST", "support_agent_imap_host"])
+def test_single_underscores_before_a_setting_are_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """They would be ignored, and the default would silently stay in force."""
+    monkeypatch.setenv(name, "x")
+    with pytest.raises(ConfigError, match=f"{name}: two underscores .*: write SUPPORT_AGENT__IMAP__HOST"):
+        load(None)
+
+
+@pytest.mark.parametrize("name", ["SUPPORT_AGENT_PORT", "SUPPORT_AGENT_SERVICE_HOST", "SUPPORT_AGENT_CONFIG"])
+def test_variables_that_name_no_setting_are_left_alone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Kubernetes sets the first two for a service that is called support-agent."""
+    monkeypatch.setenv(name, "x")
+    assert load(None).imap.host == Settings().imap.host
+
+
 def test_a_list_in_the_environment_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the error says so."""
     monkeypatch.setenv("SUPPORT_AGENT__AGENT__ALIASES", '["a@b.example"]')
