@@ -12,6 +12,9 @@ import pytest
 from tests.servers.postgres import skip_or_fail
 
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+SIGNS = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
+"""Since Python 3.13 an authority must say that it signs (OpenSSL's X509_V_FLAG_X509_STRICT)."""
+OF_LOCALHOST = "subjectAltName=DNS:localhost\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
 DAYS = "60"
 """They must not end soon: the desk would get an alarm."""
 
@@ -33,7 +36,8 @@ def _openssl(*arguments: str | Path) -> None:
 
 def _make_authority(folder: Path, name: str) -> tuple[Path, Path]:
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    _openssl("req", "-x509", *NEW_KEY, "-days", DAYS, "-subj", f"/CN={name}", "-keyout", key, "-out", certificate)
+    made = ("-keyout", key, "-out", certificate)
+    _openssl("req", "-x509", *NEW_KEY, *SIGNS, "-days", DAYS, "-subj", f"/CN={name}", *made)
     return certificate, key
 
 
@@ -46,9 +50,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     authority, authority_key = _make_authority(folder, "authority")
     stranger, _ = _make_authority(folder, "stranger")
     key, request, certificate = folder / "server.key", folder / "server.csr", folder / "server.pem"
-    names = folder / "names"
-    names.write_text("subjectAltName=DNS:localhost\n")
+    extensions = folder / "extensions"
+    extensions.write_text(OF_LOCALHOST)
     _openssl("req", *NEW_KEY, "-subj", "/CN=localhost", "-keyout", key, "-out", request)
     signer = ("-CA", authority, "-CAkey", authority_key, "-set_serial", "2", "-days", DAYS)
-    _openssl("x509", "-req", "-in", request, *signer, "-extfile", names, "-out", certificate)
+    _openssl("x509", "-req", "-in", request, *signer, "-extfile", extensions, "-out", certificate)
     return Certificates(authority=authority, certificate=certificate, key=key, stranger=stranger)
