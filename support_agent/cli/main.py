@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -67,11 +68,21 @@ app.command()(coverage)
 app.command()(forget)
 app.command()(export)
 
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"support-agent {version('support-agent')}")
+        raise typer.Exit
+
+
 DebugOption = Annotated[bool, typer.Option("--debug", help="Print a traceback with an error.")]
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+]
 
 
 @app.callback()
-def options(debug: DebugOption = False) -> None:
+def options(debug: DebugOption = False, is_version: VersionOption = False) -> None:
     """The options of every command."""
     _State.debug = debug
 

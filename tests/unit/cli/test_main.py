@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -405,3 +406,10 @@ def test_a_new_workspace_is_written_and_passes_the_check(run: Run, tmp_path: Pat
     assert "support-agent check --config" in done.err
     checked = run("check", "--json", "--config", tmp_path / "new" / "support-agent.toml")
     assert (checked.code, {entry["severity"] for entry in json.loads(checked.out)}) == (0, {"warning"})
+
+
+def test_the_version_is_told_without_a_configuration(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reports a fault is asked for it first."""
+    monkeypatch.chdir(tmp_path)
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert run("--version") == Done(0, f"support-agent {project['version']}\n", "")
