@@ -1,13 +1,13 @@
 #!/bin/sh
-# Install what the tests run against from Debian or a kin of it: Dovecot, Postfix, PostgreSQL, and a browser; and what
-# checks the files of deploy/: systemd-analyze and promtool.
+# Install what the tests run against from Debian or a kin of it: Dovecot, Postfix, PostgreSQL, MariaDB and a browser;
+# and what checks the files of deploy/: systemd-analyze and promtool.
 #
 # The tests start private instances on free loopback ports; the system's own services are neither needed nor started.
 # Without root or apt-get it says what to do and exits 0: the tests that need a server are then skipped, except where
 # CI is set. Exit 1 only where an installation was begun and failed.
 set -eu
 
-PACKAGES="dovecot-imapd postfix postgresql openssl systemd"
+PACKAGES="dovecot-imapd postfix postgresql mariadb-server openssl systemd"
 
 missing=""
 for package in $PACKAGES; do
@@ -25,8 +25,8 @@ if [ -z "$missing" ] && [ -n "${found_promtool:-}" ] && command -v dpkg-query >/
     exit 0
 fi
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "install-servers: no apt-get here. Install Dovecot (IMAP), Postfix, PostgreSQL, openssl and Chromium by your system's" \
-        "means, or run the tests without them: those that need a server are skipped." >&2
+    echo "install-servers: no apt-get here. Install Dovecot (IMAP), Postfix, PostgreSQL, MariaDB, openssl and Chromium" \
+        "by your system's means, or run the tests without them: those that need a server are skipped." >&2
     exit 0
 fi
 if [ "$(id -u)" -ne 0 ]; then

@@ -30,6 +30,7 @@ pytest_plugins: list[str] = [
     "tests.servers.llama",
     "tests.servers.openai",
     "tests.servers.program",
+    "tests.servers.mariadb",
 ]
 
 settings.register_profile("suite", deadline=None)

@@ -215,8 +215,8 @@ class Accounts:
         """
         findings: list[Finding] = []
         if not self._database.enforces_read_only:
-            what = f"a {self._database.dialect} connection cannot be made read-only from here"
-            todo = "give this database user the right to SELECT alone"
+            what = f"a {self._database.dialect} connection cannot be made read-only, nor its queries limited, from here"
+            todo = "give this database user the right to SELECT alone, and a limit of time"
             findings.append(self._warning("database", what, todo))
         try:
             customers = [_NOBODY, *self._sample_customers(findings)]

@@ -1,24 +1,29 @@
 """Reads the company's own database: one SELECT at a time, bounded in time and in rows.
 
 Invariant: no query can write. The statement must be a single SELECT; SQLite is opened with `mode=ro`, `query_only` and
-an authorizer that allows only reads; PostgreSQL sessions are read-only; every transaction is rolled back. Any other
-database needs a user with read access only, as `check` warns. Checked by tests/unit/company/test_database.py.
+an authorizer that allows only reads; sessions of PostgreSQL, MariaDB and MySQL are read-only; every transaction is
+rolled back. Any other database needs a user with read access only, and has no limit of time, as `check` warns. Checked
+by tests/unit/company/test_database.py and tests/integration/company/test_accounts_on_servers.py.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, text
+import pymysql
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -42,6 +47,15 @@ _TRANSIENT_SQLITE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
 }
+_MYSQL = {"mysql", "mariadb"}
+_DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql"}
+"""Those that are installed."""
+_MYSQL_CLIENT = range(2000, 3000)
+_MYSQL_TRANSIENT = {1040, 1044, 1045, 1049, 1053, 1129, 1130, 1203, 1205, 1213, 1226, 1317, 1927}
+"""Error numbers that are no fault of the query: of the connection, and of a server that is full, locked or stopping.
+The driver has one class for these and for an unknown column. Source: MariaDB's list of error codes."""
+_LATE = ("timeout", "execution time exceeded", "max_statement_time exceeded")
+"""In the message of a server that ended a query: PostgreSQL, MySQL, MariaDB."""
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _COMMENTS_AND_TEXTS = (
     r"--[^\n]*",
@@ -140,7 +154,7 @@ class ReadOnlyDatabase:
     @property
     def enforces_read_only(self) -> bool:
         """Whether the connection itself prevents writes; otherwise the database user's rights must."""
-        return self.dialect in {"sqlite", "postgresql"}
+        return self.dialect in {"sqlite", "postgresql", *_MYSQL}
 
     def close(self) -> None:
         """Close open connections."""
@@ -166,17 +180,34 @@ class ReadOnlyDatabase:
         return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
     def _server(self) -> Engine:
-        """PostgreSQL through psycopg, any other server through its own default driver."""
-        timeout_ms = int(self._timeout_s * 1000)
+        """A server: PostgreSQL, MariaDB and MySQL through the driver that is installed, any other through its own."""
+        connect_args: dict[str, Any] = {}
         if self.dialect == "postgresql":
-            url = self._url
-            if "+" not in url.drivername:
-                url = url.set(drivername="postgresql+psycopg")
+            limit = f"-c statement_timeout={int(self._timeout_s * 1000)}"
             # DateStyle: the driver reads no other.
-            options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms} -c DateStyle=ISO"
+            options = f"-c default_transaction_read_only=on {limit} -c DateStyle=ISO"
             connect_args = {**noticed_within(self._timeout_s), "options": options}
-            return create_engine(url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
-        return create_engine(self._url, pool_pre_ping=True, pool_size=2)
+        elif self.dialect in _MYSQL:
+            wait_s = math.ceil(self._timeout_s) + 1  # the server ends a query before the connection is given up
+            connect_args = dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), wait_s)
+        driver = "" if "+" in self._url.drivername else _DRIVERS.get(self.dialect, "")
+        url = self._url.set(drivername=f"{self.dialect}+{driver}") if driver else self._url
+        engine = create_engine(url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
+        if self.dialect in _MYSQL:
+            event.listen(engine, "connect", self._limit_mysql)
+        return engine
+
+    def _limit_mysql(self, connection: DBAPIConnection, record: object) -> None:
+        """Make a new session of MariaDB or MySQL read-only, and limit its queries."""
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("SET SESSION TRANSACTION READ ONLY")
+            cursor.execute("SELECT VERSION()")
+            is_mariadb = "mariadb" in str(cursor.fetchone()).lower()
+            limit = f"max_statement_time = {self._timeout_s}"
+            if not is_mariadb:
+                limit = f"max_execution_time = {math.ceil(self._timeout_s * 1000)}"
+            cursor.execute(f"SET SESSION {limit}")
+        connection.commit()  # the next transaction is the first that is read-only
 
 
 def _authorize(action: int, first: str | None, second: str | None, *rest: str | None) -> int:
@@ -191,6 +222,14 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: str | 
     return sqlite3.SQLITE_DENY
 
 
+def _is_transient(error: DBAPIError) -> bool:
+    """Whether a server's error may pass."""
+    number = error.orig.args[0] if isinstance(error.orig, pymysql.Error) and error.orig.args else None
+    if isinstance(number, int):
+        return number in _MYSQL_CLIENT or number in _MYSQL_TRANSIENT
+    return isinstance(error, OperationalError | InterfaceError)
+
+
 def _mapped(error: SQLAlchemyError, timeout_s: float) -> SupportAgentError:
     """Map a library error, with the driver's message: SQLAlchemy's message contains the parameters."""
     if not isinstance(error, DBAPIError):
@@ -200,8 +239,8 @@ def _mapped(error: SQLAlchemyError, timeout_s: float) -> SupportAgentError:
         is_transient = (getattr(error.orig, "sqlite_errorcode", 0) & 0xFF) in _TRANSIENT_SQLITE
         is_late = getattr(error.orig, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT
     else:
-        is_late = "timeout" in message.lower()
-        is_transient = error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+        is_late = any(word in message.lower() for word in _LATE)
+        is_transient = error.connection_invalidated or _is_transient(error)
     if is_late:
         return TransientError(f"the query took over {timeout_s:g} s ([database] timeout_s)", code="timeout")
     if is_transient:

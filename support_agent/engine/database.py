@@ -7,19 +7,24 @@ and tests/integration/engine/test_database_errors.py.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import Pool
 
 from support_agent.core.parts import first_line
 from support_agent.errors import ConfigError, TransientError
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for SQLite's lock; DBOS sets the same on each of its own connections."""
+
+COUNTS_MILLISECONDS = (3, 42)
+"""The first version of SQLite that knows `unixepoch('subsec')`; Debian 12 has 3.40."""
 
 
 def parsed_url(url: str) -> URL:
@@ -64,6 +69,7 @@ def prepare(url: str) -> None:
     parsed = parsed_url(url)
     if parsed.get_backend_name() != "sqlite":
         return
+    count_milliseconds()
     path = cast(str, parsed.database)
     try:
         with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
@@ -78,6 +84,26 @@ def prepare(url: str) -> None:
             f"the engine's database {path} cannot use write-ahead logging: put it on a local disk",
             code="engine_database",
         )
+
+
+def count_milliseconds() -> None:
+    """Let an older SQLite tell the time in milliseconds, as DBOS asks for on Python 3.12 and newer.
+
+    DBOS opens connections in places where it takes no options, so all connections of the process learn it.
+    """
+    if sqlite3.sqlite_version_info < COUNTS_MILLISECONDS and not event.contains(Pool, "connect", _add_unixepoch):
+        event.listen(Pool, "connect", _add_unixepoch)
+
+
+def _add_unixepoch(connection: object, record: object) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.create_function("unixepoch", 1, _unixepoch)
+
+
+def _unixepoch(modifier: object) -> float:
+    if modifier != "subsec":
+        raise ValueError(f"unixepoch({modifier!r}) is not known here")
+    return time.time()
 
 
 @contextmanager

@@ -6,14 +6,17 @@ import os
 import socket
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 import structlog
+from sqlalchemy import create_engine, text
 
 from support_agent.config.settings import EngineSettings
+from support_agent.engine.database import prepare
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps
 from support_agent.errors import ConfigError, TransientError
@@ -244,3 +247,11 @@ def test_a_database_whose_machine_is_gone_is_noticed_within_the_lease(postgres_u
         with socket.socket(fileno=os.dup(driver.fileno())) as wire:
             assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
             assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 9
+
+
+def test_every_sqlite_tells_the_time_as_the_library_asks(sqlite_url: str) -> None:
+    """In milliseconds on Python 3.12 and newer; SQLite before 3.42 does not know how."""
+    prepare(sqlite_url)
+    with create_engine(sqlite_url).connect() as connection:
+        (seconds,) = connection.execute(text("SELECT unixepoch('subsec')")).one()
+    assert seconds == pytest.approx(time.time(), abs=60)

@@ -6,6 +6,7 @@ import hashlib
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -131,3 +132,39 @@ def test_a_path_with_odd_characters_is_opened(shop: Path) -> None:
     (shop / "shop.sqlite3").rename(shop / "a b#c.sqlite3")
     database = ReadOnlyDatabase(f"sqlite:///{shop / 'a b#c.sqlite3'}", timeout_s=2)
     assert len(database.select("SELECT id FROM customers", {}, 10).rows) == 4
+
+
+class _Session:
+    """A new session of a server, which writes down what it is told."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+        self.told: list[str] = []
+
+    def cursor(self) -> _Session:
+        return self
+
+    def execute(self, statement: str) -> None:
+        self.told.append(statement)
+
+    def fetchone(self) -> tuple[str]:
+        return (self._version,)
+
+    def commit(self) -> None:
+        self.told.append("COMMIT")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+@pytest.mark.parametrize(
+    ("version", "limit"),
+    [("8.4.3", "max_execution_time = 1500"), ("11.8.3-MariaDB-ubu2404", "max_statement_time = 1.5")],
+)
+def test_a_session_is_limited_in_the_words_of_its_server(version: str, limit: str) -> None:
+    """MySQL counts milliseconds, MariaDB seconds. With MariaDB itself: test_accounts_on_servers.py."""
+    session = _Session(version)
+    ReadOnlyDatabase("mysql://reader@127.0.0.1:1/shop", timeout_s=1.5)._limit_mysql(cast(Any, session), None)
+    read_only, _, limited, *_ = session.told
+    assert read_only == "SET SESSION TRANSACTION READ ONLY"
+    assert limited == f"SET SESSION {limit}"
