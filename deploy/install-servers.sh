@@ -52,10 +52,15 @@ chmod 755 "$policy"
 export DEBIAN_FRONTEND=noninteractive
 echo "postfix postfix/main_mailer_type select No configuration" | debconf-set-selections
 apt-get update -q
+# A package of its own since Debian 13.
+if [ -z "${found_promtool:-}" ] && apt-cache show promtool >/dev/null 2>&1; then
+    missing="$missing promtool"
+    found_promtool=1
+fi
 # shellcheck disable=SC2086
 [ -z "$missing" ] || apt-get install -q -y --no-install-recommends $missing
 if [ -z "${found_promtool:-}" ]; then
-    # The tool alone, out of its package: nobody needs the server that comes with it.
+    # The tool alone, out of the server's package: nobody needs the server.
     folder=$(mktemp -d)
     (cd "$folder" && apt-get -o APT::Sandbox::User=root download -q prometheus && dpkg-deb -x prometheus_*.deb .)
     install -m 755 "$folder/usr/bin/promtool" /usr/local/bin/promtool

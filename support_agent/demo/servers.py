@@ -16,11 +16,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from uuid import uuid4
 from weakref import WeakSet
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
-from proxyprotocol.reader import ProxyProtocolReader
-from proxyprotocol.version import ProxyProtocolVersion
+from proxyprotocol.sock import SocketInfo
 from pymap.backend.dict import Config, Login
 from pymap.backend.dict.filter import FilterSet
 from pymap.backend.dict.mailbox import MailboxSet
@@ -136,11 +136,11 @@ class DemoServers:
         config = _MailboxConfig(self.user, self.password)
         config.set_cache[self.user] = (self._mailboxes, FilterSet())
         imap = IMAPServer(await _login(config), config)
-        serve = ProxyProtocolReader(ProxyProtocolVersion.get(None)).get_callback(imap)
 
         async def connected(reader: StreamReader, writer: StreamWriter) -> None:
+            # Awaited here: pymap's own way holds no reference to a session, and the garbage collector may end it.
             self._connections.add(writer.transport)
-            await serve(reader, writer)
+            await imap(reader, writer, SocketInfo.get(writer, None, unique_id=uuid4().bytes))
 
         self._servers = [
             await asyncio.start_server(connected, HOST, 0),

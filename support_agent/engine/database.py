@@ -103,7 +103,7 @@ def _add_unixepoch(connection: object, record: object) -> None:
 def _unixepoch(modifier: object) -> float:
     if modifier != "subsec":
         raise ValueError(f"unixepoch({modifier!r}) is not known here")
-    return time.time()
+    return round(time.time(), 3)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ nothing is read or written with a master key that does not open the others. Chec
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -202,8 +202,8 @@ class Keys:
         self._master = new
         return len(rows)
 
-    def plain(self) -> Iterator[dict[str, bytes]]:
-        """Every key in plain, in parts; those that were destroyed are `DESTROYED`."""
+    def plain(self) -> Generator[dict[str, bytes]]:
+        """Every key in plain, in parts; those that were destroyed are `DESTROYED`. To be closed."""
         query = select(self._table).where(self._table.c.mail_id != CHECK)
         with self._open() as database, database.connect() as connection:
             for part in connection.execution_options(yield_per=READ_AT_ONCE).execute(query).partitions():

@@ -6,10 +6,8 @@ the machine its tests are skipped, and fail where `CI` is set.
 
 from __future__ import annotations
 
-import getpass
-import grp
 import os
-import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -25,9 +23,10 @@ from pydantic import SecretStr
 
 from support_agent.config.mail_servers import ImapSettings, Security
 from tests.servers.certificates import Certificates
+from tests.servers.dovecot_configuration import PASSWORD as PASSWORD
+from tests.servers.dovecot_configuration import Setup, configuration, mail_user
 from tests.servers.postgres import skip_or_fail
 
-PASSWORD = "correct-horse"
 START_S = 20.0
 STOP_S = 20.0
 NO_MOVE = "IMAP4rev1 UIDPLUS LITERAL+ UNSELECT CHILDREN NAMESPACE"
@@ -113,85 +112,23 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> Non
     raise RuntimeError(f"no server on port {port}: {log.read_text() if log.exists() else 'no log'}")
 
 
-def mail_user() -> tuple[int, int]:
-    """uid and gid that own the mailboxes: a system user where we are root, else ourselves."""
-    if os.geteuid() == 0:
-        return pwd.getpwnam("mail").pw_uid, grp.getgrnam("mail").gr_gid
-    return os.geteuid(), os.getegid()
-
-
-def _configuration(server: Dovecot, certificates: Certificates, capability: str, extra: str) -> str:
-    uid, gid = mail_user()
-    internal, login = ("dovecot", "dovenull") if os.geteuid() == 0 else (getpass.getuser(),) * 2
-    return f"""
-base_dir = {server.folder}/run
-state_dir = {server.folder}/state
-log_path = {server.folder}/log
-protocols = imap
-listen = 127.0.0.1
-default_internal_user = {internal}
-default_internal_group = {grp.getgrgid(pwd.getpwnam(internal).pw_gid).gr_name}
-default_login_user = {login}
-first_valid_uid = 1
-first_valid_gid = 1
-mail_location = maildir:~/Maildir
-ssl = yes
-ssl_cert = <{certificates.certificate}
-ssl_key = <{certificates.key}
-auth_mechanisms = plain login
-auth_failure_delay = 0
-postmaster_address = postmaster@example.net
-lda_mailbox_autocreate = yes
-passdb {{
-  driver = static
-  args = password={PASSWORD}
-}}
-userdb {{
-  driver = static
-  args = uid={uid} gid={gid} home={server.folder}/mail/%Lu allow_all_users=yes
-}}
-service imap-login {{
-  chroot =
-  inet_listener imap {{
-    port = {server.imap_port}
-  }}
-  inet_listener imaps {{
-    port = {server.imaps_port}
-    ssl = yes
-  }}
-}}
-service anvil {{
-  chroot =
-  unix_listener anvil-auth-penalty {{
-    mode = 0
-  }}
-}}
-service auth {{
-  unix_listener auth-postfix {{
-    mode = 0666
-  }}
-  unix_listener auth-userdb {{
-    mode = 0666
-  }}
-}}
-service stats {{
-  unix_listener stats-writer {{
-    mode = 0666
-  }}
-}}
-protocol imap {{
-  {f"imap_capability = {capability}" if capability else ""}
-  mail_max_userip_connections = 50
-}}
-{extra}
-"""
-
-
 @contextmanager
-def running_dovecot(certificates: Certificates, capability: str = "", extra: str = "") -> Iterator[Dovecot]:
-    """Start a server and stop it; `capability` replaces what it says it can do, `extra` is more configuration,
-    in which FOLDER stands for the server's own."""
-    program = shutil.which("dovecot") or shutil.which("dovecot", path="/usr/sbin:/usr/local/sbin")
+def running_dovecot(
+    certificates: Certificates,
+    capability: str = "",
+    *,
+    password: str = PASSWORD,
+    sent_folder: str = "",
+    has_acl: bool = False,
+    token_url: str = "",
+) -> Iterator[Dovecot]:
+    """Start a server and stop it.
+
+    Args:
+        capability, password, sent_folder, token_url: As in `Setup`.
+        has_acl: The file `acl` in the server's folder says who may do what.
+    """
+    program = shutil.which("dovecot", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     if program is None:
         skip_or_fail("Dovecot is not installed: deploy/install-servers.sh installs it")
         return
@@ -202,7 +139,18 @@ def running_dovecot(certificates: Certificates, capability: str = "", extra: str
     os.chown(folder / "mail", *mail_user())
     (folder / "log").touch()
     (folder / "log").chmod(0o666)  # dovecot-lda logs as the user that it delivers for
-    server.config.write_text(_configuration(server, certificates, capability, extra.replace("FOLDER", str(folder))))
+    setup = Setup(
+        folder,
+        server.imap_port,
+        server.imaps_port,
+        certificates,
+        password=password,
+        capability=capability,
+        sent_folder=sent_folder,
+        acl_file=folder / "acl" if has_acl else None,
+        token_url=token_url,
+    )
+    server.config.write_text(configuration(setup, _version(program)))
     process = subprocess.Popen([program, "-F", "-c", server.config], stderr=subprocess.DEVNULL)
     try:
         wait_for_port(server.imaps_port, process, folder / "log")
@@ -211,6 +159,11 @@ def running_dovecot(certificates: Certificates, capability: str = "", extra: str
         process.terminate()
         process.wait(STOP_S)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _version(program: str) -> tuple[int, ...]:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(number) for number in re.findall(r"\d+", said)[:2])
 
 
 @pytest.fixture(scope="session")

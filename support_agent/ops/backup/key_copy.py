@@ -52,6 +52,7 @@ def copy_keys(source: str, master_key_file: Path | None, store: StoreSettings, h
         if not there.has_any():
             raise ConfigError(f"there are no keys in {there.place}: name the file, or the database, that has them")
         with only_process(store.url, holder, timeout_s=store.timeout_s):
-            count = here.add(there.plain())
+            with closing(there.plain()) as parts:
+                count = here.add(parts)
             here.purge()
             return Copied(count, here.place, here.is_wrapped)

@@ -31,15 +31,6 @@ pytestmark = pytest.mark.servers
 NUMBERS = count(1)
 MARKED = "Gesendete Objekte & Grüße"
 """What the server marks as the folder for sent mail."""
-SPECIAL_USE = f"""
-namespace inbox {{
-  inbox = yes
-  mailbox "{MARKED}" {{
-    auto = create
-    special_use = \\Sent
-  }}
-}}
-"""
 STEP_BYTES = 797
 """Between two cuts; no divisor of anything."""
 END_BYTES, END_STEP_BYTES = 300, 53
@@ -50,7 +41,7 @@ GONE_S = 20.0
 @pytest.fixture(scope="module")
 def marking(certificates: Certificates) -> Iterator[Dovecot]:
     """A server that says which folder is the one for sent mail (RFC 6154)."""
-    with running_dovecot(certificates, extra=SPECIAL_USE) as server:
+    with running_dovecot(certificates, sent_folder=MARKED) as server:
         yield server
 
 

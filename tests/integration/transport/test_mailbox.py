@@ -225,8 +225,7 @@ def test_a_wrong_password_says_what_to_check_and_does_not_show_it(dovecot: Dovec
 def test_a_password_need_not_be_ascii(certificates: Certificates, user: str) -> None:
     """RFC 4616. Failure: the login ended as "answered what is not IMAP: UnicodeEncodeError", for ever."""
     password = "pässwort-€"
-    extra = f"passdb {{\n  driver = static\n  args = password={password}\n}}"
-    with running_dovecot(certificates, extra=extra) as server:
+    with running_dovecot(certificates, password=password) as server:
         fetch(server.settings(user, password=SecretStr(password)), None)
         with pytest.raises(ConfigError, match=r"imap\.user and imap\.password"):
             fetch(server.settings(user, password=SecretStr("wröng")), None)

@@ -118,17 +118,9 @@ def test_mails_that_another_client_takes_away_are_no_mails_that_cannot_be_read(
     assert subjects(got) == ["mail 1", "mail 2", "mail 4", "mail 7"]
 
 
-READ_ONLY = """
-mail_plugins = acl
-plugin {
-  acl = vfile:FOLDER/acl
-}
-"""
-
-
 def test_a_folder_that_may_only_be_read_is_read_and_left_as_it_is(certificates: Certificates, user: str) -> None:
     """[READ-ONLY]: what cannot be marked or moved is said once, and ends nothing."""
-    with running_dovecot(certificates, extra=READ_ONLY) as dovecot:
+    with running_dovecot(certificates, has_acl=True) as dovecot:
         dovecot.fill(user, [mail(1), mail(2)])
         (dovecot.folder / "acl").write_text("INBOX owner lr\n")
         with capture_logs() as logs, Mailbox(dovecot.settings(user, move_handled_to="Handled")) as mailbox:

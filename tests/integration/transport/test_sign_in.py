@@ -20,14 +20,6 @@ from tests.servers.token_endpoint import TokenEndpoint, token_endpoint, token_so
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 USER = "support@harborfile.example"
-OAUTH = """
-auth_mechanisms = $auth_mechanisms xoauth2
-passdb {
-  driver = oauth2
-  mechanisms = xoauth2
-  args = FOLDER/oauth2.conf
-}
-"""
 SELECTED = b"* 0 EXISTS\r\n* OK [UIDVALIDITY 7] x\r\n* OK [UIDNEXT 1] x\r\n%t OK [READ-WRITE] done\r\n"
 
 
@@ -45,10 +37,8 @@ def tokens(endpoint: TokenEndpoint, tmp_path: Path) -> TokenSource:
 @pytest.fixture
 def dovecot(certificates: Certificates, endpoint: TokenEndpoint) -> Iterator[Dovecot]:
     """A server that asks the endpoint whose a token is."""
-    with running_dovecot(certificates, extra=OAUTH) as server:
-        info = f"http://127.0.0.1:{endpoint.port}/info?access_token="
-        lines = f"tokeninfo_url = {info}\nintrospection_mode = get\nusername_attribute = email\n"
-        (server.folder / "oauth2.conf").write_text(lines)
+    url = f"http://127.0.0.1:{endpoint.port}/info?access_token="
+    with running_dovecot(certificates, token_url=url) as server:
         yield server
 
 

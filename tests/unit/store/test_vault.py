@@ -34,15 +34,26 @@ ONE, TWO, NEVER = "a" * 32, "b" * 32, "c" * 32
 KEY = secrets.token_bytes(32)
 
 
+MADE: list[Vault] = []
+"""In a test; they are closed at its end."""
+
+
 def vault_in(folder: Path, settings: KeySettings | None = None) -> Vault:
-    return Vault(make_url(f"sqlite:///{folder / 'store.sqlite3'}"), settings or KeySettings(seals=True), 5.0)
+    made = Vault(make_url(f"sqlite:///{folder / 'store.sqlite3'}"), settings or KeySettings(seals=True), 5.0)
+    MADE.append(made)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def all_closed() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Iterator[Vault]:
-    made = vault_in(tmp_path)
-    yield made
-    made.close()
+def vault(tmp_path: Path) -> Vault:
+    return vault_in(tmp_path)
 
 
 def test_keys_are_made_once_private_and_wrapped(vault: Vault, tmp_path: Path) -> None:
