@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import structlog
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 
 from support_agent.config.settings import EngineSettings
 from support_agent.engine.database import prepare
@@ -252,6 +252,6 @@ def test_a_database_whose_machine_is_gone_is_noticed_within_the_lease(postgres_u
 def test_every_sqlite_tells_the_time_as_the_library_asks(sqlite_url: str) -> None:
     """In milliseconds on Python 3.12 and newer; SQLite before 3.42 does not know how."""
     prepare(sqlite_url)
-    with create_engine(sqlite_url).connect() as connection:
+    with create_engine(sqlite_url, poolclass=NullPool).connect() as connection:
         (seconds,) = connection.execute(text("SELECT unixepoch('subsec')")).one()
     assert seconds == pytest.approx(time.time(), abs=60)
