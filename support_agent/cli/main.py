@@ -82,7 +82,7 @@ VersionOption = Annotated[
 
 
 @app.callback()
-def options(debug: DebugOption = False, is_version: VersionOption = False) -> None:
+def options(debug: DebugOption = False, shows_version: VersionOption = False) -> None:
     """The options of every command."""
     _State.debug = debug
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pymysql
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -34,7 +33,6 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import NullPool
 
-from support_agent.config.sources import DATABASE_URL_HELP
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
@@ -49,13 +47,13 @@ _TRANSIENT_SQLITE = {
 }
 _MYSQL = {"mysql", "mariadb"}
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql"}
-"""Those that are installed."""
-_MYSQL_CLIENT = range(2000, 3000)
-_MYSQL_TRANSIENT = {1040, 1044, 1045, 1049, 1053, 1129, 1130, 1203, 1205, 1213, 1226, 1317, 1927}
-"""Error numbers that are no fault of the query: of the connection, and of a server that is full, locked or stopping.
-The driver has one class for these and for an unknown column. Source: MariaDB's list of error codes."""
-_LATE = ("timeout", "execution time exceeded", "max_statement_time exceeded")
-"""In the message of a server that ended a query: PostgreSQL, MySQL, MariaDB."""
+"""The driver for a URL that names none."""
+_MYSQL_TIMED = {"pymysql", "mysqldb"}
+"""Drivers of MySQL whose connections take time-outs in this form."""
+_POSTGRESQL_LATE, _MYSQL_LATE = "57014", {1969, 3024}
+"""The SQLSTATE of a query that took too long; the error numbers of MariaDB and MySQL."""
+_MYSQL_WRONG = {1052, 1054, 1055, 1109, 1111, 1140, 1142, 1143, 1193, 1222, 1267, 1305, 1792}
+"""Error numbers that are the query's fault, though the driver has one class for them and for a lost connection."""
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _COMMENTS_AND_TEXTS = (
     r"--[^\n]*",
@@ -67,6 +65,8 @@ _COMMENTS_AND_TEXTS = (
 _NOT_CODE = re.compile("|".join(_COMMENTS_AND_TEXTS), re.DOTALL)
 _WRITES = re.compile(r"\b(insert|update|delete|merge|into|set_config|nextval|setval|load_extension)\b")
 """Words that could make a statement write although it begins with SELECT or WITH."""
+_MYSQL_ONLY = re.compile(r"#|/\*[!M+]|--(?=\S)")
+"""Comments that MariaDB and MySQL alone know, or read as code."""
 _BIND = re.compile(r"(?<![:\w]):([a-z_]\w*)", re.IGNORECASE)
 
 
@@ -86,6 +86,18 @@ def statement_defect(sql: str) -> str | None:
         return "the query does not begin with SELECT"
     if match := _WRITES.search(code):
         return f"the query has the word {match.group(1).upper()}, which could write"
+    if len(_BIND.findall(sql)) != len(_BIND.findall(_NOT_CODE.sub(" ", sql))):
+        return "the query has a :name in a comment or a text, where it would be replaced, too"
+    return None
+
+
+def _mysql_defect(sql: str) -> str | None:
+    """Why MariaDB and MySQL would read a statement in another way than `statement_defect`, or None."""
+    if "\\" in sql:
+        return "the query has a backslash, which MariaDB and MySQL read as an escape"
+    without_texts = _NOT_CODE.sub(lambda found: found[0] if found[0].startswith(("--", "/*")) else "''", sql)
+    if match := _MYSQL_ONLY.search(without_texts):
+        return f"the query has {match[0]}, which MariaDB and MySQL read in a way of their own"
     return None
 
 
@@ -119,7 +131,8 @@ class ReadOnlyDatabase:
         except (NoSuchModuleError, ImportError) as error:
             raise ConfigError(f"no driver for this database URL ({error}): install one") from None
         except (ArgumentError, ValueError):
-            raise ConfigError(f"not a database URL: {DATABASE_URL_HELP}") from None
+            urls = "sqlite:///file, postgresql://user@host/name or mysql://user@host/name"
+            raise ConfigError(f"not a database URL: write {urls}") from None
 
     def select(
         self, sql: str, parameters: Mapping[str, str | date], max_rows: int, setting: str = "max_rows"
@@ -134,7 +147,7 @@ class ReadOnlyDatabase:
             TransientError: the database cannot be reached, is busy, or took more than `timeout_s`.
             PermanentError: more than `max_rows` rows; cutting them off would make every total wrong.
         """
-        if defect := statement_defect(sql):
+        if defect := statement_defect(sql) or (_mysql_defect(sql) if self.dialect in _MYSQL else None):
             raise ConfigError(f"{defect}: write one SELECT")
         is_sqlite = self.dialect == "sqlite"
         values = {k: v.isoformat() if is_sqlite and isinstance(v, date) else v for k, v in parameters.items()}
@@ -146,6 +159,8 @@ class ReadOnlyDatabase:
                 connection.rollback()
         except SQLAlchemyError as error:
             raise _mapped(error, self._timeout_s) from None
+        except TypeError as error:  # of the driver, when it connects
+            raise ConfigError(f"the driver refuses an option of [database] url: {error}") from None
         if len(rows) > max_rows:
             message = f"more than {max_rows} rows: raise [database] {setting}"
             raise PermanentError(message, code="too_many_rows")
@@ -181,26 +196,32 @@ class ReadOnlyDatabase:
 
     def _server(self) -> Engine:
         """A server: PostgreSQL, MariaDB and MySQL through the driver that is installed, any other through its own."""
+        if "+" not in self._url.drivername and self.dialect in _DRIVERS:
+            self._url = self._url.set(drivername=f"{self.dialect}+{_DRIVERS[self.dialect]}")
+        if self.dialect in _MYSQL:
+            return self._mysql()
         connect_args: dict[str, Any] = {}
         if self.dialect == "postgresql":
             limit = f"-c statement_timeout={int(self._timeout_s * 1000)}"
             # DateStyle: the driver reads no other.
             options = f"-c default_transaction_read_only=on {limit} -c DateStyle=ISO"
             connect_args = {**noticed_within(self._timeout_s), "options": options}
-        elif self.dialect in _MYSQL:
-            wait_s = math.ceil(self._timeout_s) + 1  # the server ends a query before the connection is given up
-            connect_args = dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), wait_s)
-        driver = "" if "+" in self._url.drivername else _DRIVERS.get(self.dialect, "")
-        url = self._url.set(drivername=f"{self.dialect}+{driver}") if driver else self._url
-        engine = create_engine(url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
-        if self.dialect in _MYSQL:
-            event.listen(engine, "connect", self._limit_mysql)
+        return create_engine(self._url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
+
+    def _mysql(self) -> Engine:
+        """A server that gets a new session for each query: what a function has changed in one is gone."""
+        wait_s = math.ceil(self._timeout_s) + 1  # the server ends a query before the connection is given up
+        is_timed = self._url.get_driver_name() in _MYSQL_TIMED
+        waits = ("connect_timeout", "read_timeout", "write_timeout") if is_timed else ()
+        engine = create_engine(self._url, poolclass=NullPool, connect_args=dict.fromkeys(waits, wait_s))
+        event.listen(engine, "connect", self._restrict_mysql)
         return engine
 
-    def _limit_mysql(self, connection: DBAPIConnection, record: object) -> None:
-        """Make a new session of MariaDB or MySQL read-only, and limit its queries."""
+    def _restrict_mysql(self, connection: DBAPIConnection, record: object) -> None:
+        """Make a new session of MariaDB or MySQL read-only, limit its queries, and read instants in UTC."""
         with closing(connection.cursor()) as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
+            cursor.execute("SET SESSION time_zone = '+00:00'")
             cursor.execute("SELECT VERSION()")
             is_mariadb = "mariadb" in str(cursor.fetchone()).lower()
             limit = f"max_statement_time = {self._timeout_s}"
@@ -222,14 +243,6 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: str | 
     return sqlite3.SQLITE_DENY
 
 
-def _is_transient(error: DBAPIError) -> bool:
-    """Whether a server's error may pass."""
-    number = error.orig.args[0] if isinstance(error.orig, pymysql.Error) and error.orig.args else None
-    if isinstance(number, int):
-        return number in _MYSQL_CLIENT or number in _MYSQL_TRANSIENT
-    return isinstance(error, OperationalError | InterfaceError)
-
-
 def _mapped(error: SQLAlchemyError, timeout_s: float) -> SupportAgentError:
     """Map a library error, with the driver's message: SQLAlchemy's message contains the parameters."""
     if not isinstance(error, DBAPIError):
@@ -239,8 +252,13 @@ def _mapped(error: SQLAlchemyError, timeout_s: float) -> SupportAgentError:
         is_transient = (getattr(error.orig, "sqlite_errorcode", 0) & 0xFF) in _TRANSIENT_SQLITE
         is_late = getattr(error.orig, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT
     else:
-        is_late = any(word in message.lower() for word in _LATE)
-        is_transient = error.connection_invalidated or _is_transient(error)
+        number = error.orig.args[0] if error.orig and error.orig.args else None
+        state = getattr(error.orig, "sqlstate", None)
+        # A connection that does not come about has no state; the words of an error that has one are the query's.
+        is_unanswered = state is None and not isinstance(number, int) and "timeout" in message.lower()
+        is_late = number in _MYSQL_LATE or state == _POSTGRESQL_LATE or is_unanswered
+        may_pass = isinstance(error, OperationalError | InterfaceError) and number not in _MYSQL_WRONG
+        is_transient = error.connection_invalidated or may_pass
     if is_late:
         return TransientError(f"the query took over {timeout_s:g} s ([database] timeout_s)", code="timeout")
     if is_transient:

@@ -7,6 +7,7 @@ may be a secret. Checked by tests/unit/config/test_settings.py.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -21,7 +22,7 @@ from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import nearest
 from support_agent.errors import ConfigError
 
-DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
+_DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
 ENV_PREFIX = "SUPPORT_AGENT__"
 POSTGRESQL_PORT = 5432
@@ -68,14 +69,17 @@ def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
     """Read sections from `SUPPORT_AGENT__SECTION__KEY`; a variable that names no setting is an error.
 
     pydantic-settings ignores a misspelt section, so the names are checked first. A variable with single underscores is
-    an error only if it would name a setting: Kubernetes sets such variables (`SUPPORT_AGENT_PORT`) for its services.
+    an error only if it would name a setting and holds no address of a service: Kubernetes sets `SUPPORT_AGENT_PORT`
+    where a service is called support-agent, and `SUPPORT_AGENT_WATCH_PORT` for support-agent-watch.
     """
     problems = []
     bare = {_without_underscores(variable): variable for variable in map(_variable, _all_keys(model))}
     for name in sorted(os.environ):
         meant = bare.get(_without_underscores(name))
-        if meant and not name.upper().startswith(ENV_PREFIX):
-            problems.append(f"{ENVIRONMENT} {name}: two underscores stand before section and key: write {meant}")
+        if meant and not name.upper().startswith(ENV_PREFIX) and not _OF_A_SERVICE.match(os.environ[name]):
+            problems.append(
+                f"{ENVIRONMENT} {name}: two underscores stand before section and key: write {meant}, or unset it"
+            )
         if name.upper().startswith(ENV_PREFIX):
             section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
             if key not in _keys(model, section):
@@ -103,6 +107,7 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+_OF_A_SERVICE = re.compile("(tcp|udp|sctp)://")
 GONE = {
     "facts.enabled": "facts.retrieve says when the fact room is asked, and never is one of its values",
     "intentions.closes_with_words_from": "intentions.closes_from alone says how sure the vote must be",
@@ -208,7 +213,7 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         section, _, key = name.rpartition(".")
-        text = f"{name}: not a database URL: {DATABASE_URL_HELP}"
+        text = f"{name}: not a database URL: {_DATABASE_URL_HELP}"
         raise SettingsRefused([Problem(section, key, text)]) from None
     file = parsed.database or ""
     if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):

@@ -23,8 +23,8 @@ from support_agent.errors import ConfigError, TransientError
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for SQLite's lock; DBOS sets the same on each of its own connections."""
 
-COUNTS_MILLISECONDS = (3, 42)
-"""The first version of SQLite that knows `unixepoch('subsec')`; Debian 12 has 3.40."""
+SQLITE_WITH_SUBSEC = (3, 42)
+"""The first version of SQLite that supports `unixepoch('subsec')`; Debian 12 has 3.40."""
 
 
 def parsed_url(url: str) -> URL:
@@ -69,7 +69,7 @@ def prepare(url: str) -> None:
     parsed = parsed_url(url)
     if parsed.get_backend_name() != "sqlite":
         return
-    count_milliseconds()
+    add_unixepoch()
     path = cast(str, parsed.database)
     try:
         with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
@@ -86,12 +86,12 @@ def prepare(url: str) -> None:
         )
 
 
-def count_milliseconds() -> None:
+def add_unixepoch() -> None:
     """Let an older SQLite tell the time in milliseconds, as DBOS asks for on Python 3.12 and newer.
 
-    DBOS opens connections in places where it takes no options, so all connections of the process learn it.
+    DBOS opens connections in places where it takes no options, so all connections of the process get it.
     """
-    if sqlite3.sqlite_version_info < COUNTS_MILLISECONDS and not event.contains(Pool, "connect", _add_unixepoch):
+    if sqlite3.sqlite_version_info < SQLITE_WITH_SUBSEC and not event.contains(Pool, "connect", _add_unixepoch):
         event.listen(Pool, "connect", _add_unixepoch)
 
 
@@ -100,10 +100,13 @@ def _add_unixepoch(connection: object, record: object) -> None:
         connection.create_function("unixepoch", 1, _unixepoch)
 
 
-def _unixepoch(modifier: object) -> float:
-    if modifier != "subsec":
-        raise ValueError(f"unixepoch({modifier!r}) is not known here")
-    return round(time.time(), 3)
+def _unixepoch(instant: str | float | None) -> float | None:
+    """`unixepoch` of one argument, which hides SQLite's own: a query of the company may need that."""
+    if instant == "subsec":
+        return round(time.time(), 3)
+    with closing(sqlite3.connect(":memory:")) as own:
+        (seconds,) = own.execute("SELECT unixepoch(?)", (instant,)).fetchone()
+    return cast(float | None, seconds)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from support_agent.config.sources import shown_url
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.parts import first_line
 from support_agent.core.vanished_server import noticed_within
-from support_agent.engine.database import count_milliseconds, is_postgresql, mapped_errors, prepare
+from support_agent.engine.database import add_unixepoch, is_postgresql, mapped_errors, prepare
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.queues import Announcements, Queues
@@ -302,7 +302,7 @@ def create_tables(url: str) -> None:
     Raises:
         ConfigError: a newer version made them.
     """
-    count_milliseconds()
+    add_unixepoch()
     refuse_newer(url, KNOWN_SCHEMA)
     _route_library_log()
     DBOS.migrate(url)

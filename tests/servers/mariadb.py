@@ -32,7 +32,7 @@ def mariadb_server() -> Iterator[int]:
     """The port of the server, on which `root` needs no password."""
     program = shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
-        skip_or_fail("MariaDB is not installed: deploy/ has the script that installs it")
+        skip_or_fail("MariaDB is not installed: deploy/install-servers.sh installs it")
     with _running(str(program)) as port:
         yield port
 
@@ -71,15 +71,21 @@ def _running(program: str) -> Iterator[int]:
         subprocess.run([*made, *rights], check=True, capture_output=True, timeout=120)
         port = free_port()
         where = [f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}", f"--port={port}"]
-        limits = ["--bind-address=127.0.0.1", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+        # Another time zone than UTC: instants must be read in it all the same.
+        limits = [
+            "--default-time-zone=+02:00",
+            "--bind-address=127.0.0.1",
+            "--skip-log-bin",
+            "--innodb-flush-log-at-trx-commit=0",
+        ]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen([program, "--no-defaults", *as_user, *where, *limits], stdout=log, stderr=log)
         try:
             _wait(server, port, folder / "log")
             yield port
         finally:
-            server.terminate()
-            server.wait(timeout=30)
+            server.kill()  # its data goes with it
+            server.wait()
 
 
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -4,7 +4,7 @@ The tables of both are the same at the same revision, and values are copied as t
 these are kept in another way: SQLite has instants as text without a zone, in UTC, and may have fractions in a column of
 integers, such as the milliseconds that DBOS computes.
 
-Checked by tests/integration/backup/test_moving.py.
+Checked by tests/unit/ops/test_file_rows.py and tests/integration/backup/test_moving.py.
 """
 
 from __future__ import annotations

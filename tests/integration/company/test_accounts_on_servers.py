@@ -99,7 +99,7 @@ def postgresql(postgres_url: str) -> Server:
 @pytest.fixture
 def mariadb(mariadb_server: int, mariadb_url: str) -> Server:
     execute = partial(run_in_mariadb, mariadb_server, database=mariadb_url.rpartition("/")[2])
-    execute(*filter(str.strip, SCHEMA.format(instant="datetime").split(";")))
+    execute("SET time_zone = '+00:00'", *filter(str.strip, SCHEMA.format(instant="timestamp").split(";")))
     return Server(mariadb_url, execute)
 
 
@@ -199,15 +199,16 @@ def test_a_wrong_query_is_the_files_fault_and_a_slow_one_is_transient(
     """`check` tells the first; the mail waits for the second."""
     server: Server = request.getfixturevalue(name)
     with closing(ReadOnlyDatabase(server.url, timeout_s=0.2)) as database:
-        with pytest.raises(ConfigError, match="seets"):
-            database.select("SELECT seets FROM customers", {}, 10)
+        for wrong in ("SELECT seets FROM customers", "SELECT seats FROM seets", "SELECT timeout_seets FROM customers"):
+            with pytest.raises(ConfigError, match="seets"):
+                database.select(wrong, {}, 10)
         with pytest.raises(TransientError, match=r"over 0\.2 s"):
             database.select(SLOW[name], {}, 10)
 
 
 def test_a_server_that_hangs_is_given_up(mariadb: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection, where the server does not end the query itself."""
-    monkeypatch.setattr(ReadOnlyDatabase, "_limit_mysql", lambda *_: None)
+    monkeypatch.setattr(ReadOnlyDatabase, "_restrict_mysql", lambda *_: None)
     with (
         closing(ReadOnlyDatabase(mariadb.url, timeout_s=0.2)) as database,
         pytest.raises(TransientError, match="cannot be read now"),

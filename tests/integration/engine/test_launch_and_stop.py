@@ -253,5 +253,8 @@ def test_every_sqlite_tells_the_time_as_the_library_asks(sqlite_url: str) -> Non
     """In milliseconds on Python 3.12 and newer; SQLite before 3.42 does not know how."""
     prepare(sqlite_url)
     with create_engine(sqlite_url, poolclass=NullPool).connect() as connection:
-        (seconds,) = connection.execute(text("SELECT unixepoch('subsec')")).one()
-    assert seconds == pytest.approx(time.time(), abs=60)
+        now, then, never = connection.execute(
+            text("SELECT unixepoch('subsec'), unixepoch('2023-01-31 09:00:00'), unixepoch(NULL)")
+        ).one()
+    assert now == pytest.approx(time.time(), abs=60)
+    assert (then, never) == (1675155600, None)

@@ -164,7 +164,40 @@ class _Session:
 def test_a_session_is_limited_in_the_words_of_its_server(version: str, limit: str) -> None:
     """MySQL counts milliseconds, MariaDB seconds. With MariaDB itself: test_accounts_on_servers.py."""
     session = _Session(version)
-    ReadOnlyDatabase("mysql://reader@127.0.0.1:1/shop", timeout_s=1.5)._limit_mysql(cast(Any, session), None)
-    read_only, _, limited, *_ = session.told
-    assert read_only == "SET SESSION TRANSACTION READ ONLY"
-    assert limited == f"SET SESSION {limit}"
+    ReadOnlyDatabase("mysql://reader@127.0.0.1:1/shop", timeout_s=1.5)._restrict_mysql(cast(Any, session), None)
+    assert session.told == [
+        "SET SESSION TRANSACTION READ ONLY",
+        "SET SESSION time_zone = '+00:00'",
+        "SELECT VERSION()",
+        f"SET SESSION {limit}",
+        "close",
+        "COMMIT",
+    ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT seats FROM customers # WHERE id = :customer_id",
+        "SELECT label FROM payments /*! INTO OUTFILE '/tmp/x' */",
+        "SELECT label FROM payments WHERE x = 1--1 INTO OUTFILE '/tmp/x'",
+        r"SELECT label FROM payments WHERE x <> '\'' INTO OUTFILE '/tmp/x'",
+        "SELECT /*+ MAX_EXECUTION_TIME(0) */ label FROM payments",
+    ],
+)
+def test_what_mysql_reads_in_its_own_way_is_refused(statement: str) -> None:
+    """A comment that hides the customer's condition, one that is code, an escaped quotation mark, a lifted limit."""
+    with pytest.raises(ConfigError, match="write one SELECT"):
+        ReadOnlyDatabase("mysql://reader@127.0.0.1:1/shop", timeout_s=0.1).select(statement, {"customer_id": "1"}, 10)
+
+
+@pytest.mark.parametrize("place", ["/* :address is in lower case */", "-- :address", "AND note <> ' :address'"])
+def test_a_parameter_in_a_comment_or_a_text_is_refused(place: str) -> None:
+    """A driver that pastes values into the statement would paste a sender's address there, too."""
+    assert statement_defect(f"SELECT 1 FROM customers WHERE address = :address {place}")
+
+
+def test_an_option_that_the_driver_does_not_know_is_the_settings_fault() -> None:
+    """PyMySQL refuses it with a TypeError, when it connects."""
+    with pytest.raises(ConfigError, match=r"option of .* url"):
+        ReadOnlyDatabase("mysql://reader@127.0.0.1:1/shop?foo=bar", timeout_s=0.1).select("SELECT 1", {}, 10)

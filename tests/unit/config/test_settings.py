@@ -174,10 +174,13 @@ def test_single_underscores_before_a_setting_are_refused(monkeypatch: pytest.Mon
         load(None)
 
 
-@pytest.mark.parametrize("name", ["SUPPORT_AGENT_PORT", "SUPPORT_AGENT_SERVICE_HOST", "SUPPORT_AGENT_CONFIG"])
-def test_variables_that_name_no_setting_are_left_alone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Kubernetes sets the first two for a service that is called support-agent."""
-    monkeypatch.setenv(name, "x")
+@pytest.mark.parametrize(
+    "name",
+    ["SUPPORT_AGENT_PORT", "SUPPORT_AGENT_SERVICE_HOST", "SUPPORT_AGENT_CONFIG", "SUPPORT_AGENT_WATCH_PORT"],
+)
+def test_variables_that_kubernetes_sets_are_left_alone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """For a service that is called support-agent, or support-agent-watch, which looks like a setting."""
+    monkeypatch.setenv(name, "tcp://10.96.3.7:9464")
     assert load(None).imap.host == Settings().imap.host
 
 

@@ -19,8 +19,8 @@ def test_instants_get_their_zone_and_fractions_of_integers_are_rounded(tmp_path:
     path = tmp_path / "store.sqlite3"
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("CREATE TABLE t (at TIMESTAMP, ms INTEGER, words TEXT)")
-        rows = [("2026-11-27 20:00:00", 1795814103303.552, "1.5"), (None, LARGEST, None), (None, None, "")]
+        rows = [("2026-11-27 20:00:00", 1795814103303.552, "1.5"), (None, LARGEST, None), (None, -1.5, "")]
         file.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
     with opened(path) as read:
         found = list(rows_of(read, TABLE, columns_of(read, TABLE)))
-    assert found == [("2026-11-27 20:00:00+00", 1795814103304, "1.5"), (None, LARGEST, None), (None, None, "")]
+    assert found == [("2026-11-27 20:00:00+00", 1795814103304, "1.5"), (None, LARGEST, None), (None, -2, "")]
