@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from html.parser import HTMLParser
@@ -101,8 +102,15 @@ class Browser:
         stages = self.stages or (lambda: self.office.stages)
         parts = self.checkup(settings), self.backtests(settings), self.bench
         self.desk = Desk(settings, self.office.store, stages, self.office.clock, *parts)
-        site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
-        self.client = self.client_of(site, self.page)
+        self.site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
+        self.client = self.client_of(self.site, self.page)
+
+    def beside(self, address: str) -> Browser:
+        """Another person at the same page, of the same process."""
+        other = copy(self)
+        other.address = address
+        other.client = other.client_of(self.site, self.page)
+        return other
 
     def client_of(self, site: ASGIApp, page: DeskPageSettings) -> TestClient:
         """The browser's connection to a page; a defect is a page with 500, as for people."""

@@ -25,6 +25,8 @@ from support_agent.errors import ConfigError
 _DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
 ENV_PREFIX = "SUPPORT_AGENT__"
+_OF_A_SERVICE = re.compile("(tcp|udp|sctp)://")
+"""How the value of a variable begins that Kubernetes sets for a service."""
 POSTGRESQL_PORT = 5432
 
 
@@ -75,12 +77,12 @@ def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
     problems = []
     bare = {_without_underscores(variable): variable for variable in map(_variable, _all_keys(model))}
     for name in sorted(os.environ):
-        meant = bare.get(_without_underscores(name))
-        if meant and not name.upper().startswith(ENV_PREFIX) and not _OF_A_SERVICE.match(os.environ[name]):
-            problems.append(
-                f"{ENVIRONMENT} {name}: two underscores stand before section and key: write {meant}, or unset it"
-            )
-        if name.upper().startswith(ENV_PREFIX):
+        if not name.upper().startswith(ENV_PREFIX):
+            meant = bare.get(_without_underscores(name))
+            if meant and not _OF_A_SERVICE.match(os.environ[name]):
+                what = "two underscores stand before section and key"
+                problems.append(f"{ENVIRONMENT} {name}: {what}: write {meant}, or unset it")
+        else:
             section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
             if key not in _keys(model, section):
                 dotted = f"{section}.{key}"
@@ -107,7 +109,6 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-_OF_A_SERVICE = re.compile("(tcp|udp|sctp)://")
 GONE = {
     "facts.enabled": "facts.retrieve says when the fact room is asked, and never is one of its values",
     "intentions.closes_with_words_from": "intentions.closes_from alone says how sure the vote must be",
