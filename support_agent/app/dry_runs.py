@@ -107,7 +107,7 @@ def open_bench(
             search=search,
         )
     )
-    meaning = Meaning(search.embedders, search.embedder.count_tokens)
+    meaning = Meaning(search.comparing, search.embedder.count_tokens)
     return Bench(
         settings=settings,
         company=company,

@@ -52,6 +52,8 @@ ENGLISH = "minilm"
 """The English embedder; its cosines are the `score` of a match."""
 READER = "use"
 """The embedder for the pieces of a mail: 16 languages, a millisecond per piece."""
+ANSWERING = "e5"
+"""The embedder adapted to questions and what answers them; it does not tell whether two texts say the same."""
 PIECES_A_WORD = 1.55
 """English words have 1.1 to 1.4 pieces in its vocabulary, those of other languages 1.7 and more."""
 STEEPNESS = 12.0
@@ -124,6 +126,11 @@ class CompanySearch:
     def embedders(self) -> Mapping[str, Embedder]:
         """The embedders for comparing texts, by name."""
         return self._embedders
+
+    @property
+    def comparing(self) -> Mapping[str, Embedder]:
+        """The embedders that tell whether two texts say the same, by name."""
+        return {name: embedder for name, embedder in self._embedders.items() if name != ANSWERING}
 
     @property
     def version(self) -> str:
@@ -208,10 +215,10 @@ class CompanySearch:
         """Cosine similarity of a text with each of the others, by the embedders that read its language."""
         fluent = self._fluency(text)
         total = np.zeros(len(others))
-        for name, embedder in self._embedders.items():
+        for name, embedder in self.comparing.items():
             (query,) = embedder.embed([text], "query")
             total += fluent[name] * (embedder.embed(others, "passage") @ query)
-        return [float(score) for score in total / sum(fluent.values())]
+        return [float(score) for score in total / sum(fluent[name] for name in self.comparing)]
 
     def sections(self, text: str, document: Document) -> Sequence[float]:
         """The probability that each section of a document answers a text, given that one does."""

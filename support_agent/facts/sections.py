@@ -1,7 +1,7 @@
 """Chooses the section of a document that answers a question: a fitted vote of similarities, in any language.
 
 The features compare the sections with each other: the question's similarity to their whole text and to their two
-nearest sentences, each with its heading, in two embedders. The weights were fitted to the questions of several
+nearest sentences, each with its heading, in each embedder. The weights were fitted to the questions of several
 companies (`sections.json`, by `python -m tests.benchmarks.sections`, which also measures them on other companies); the
 data does not ship.
 
@@ -27,7 +27,7 @@ from support_agent.facts.topics import section_texts
 from support_agent.models.embedding.port import Embedder, Vectors
 
 WEIGHTS_FILE = "sections.json"
-EMBEDDERS = ("minilm", "use")
+EMBEDDERS = ("minilm", "use", "e5")
 """The embedders of the weights; a missing one is left out."""
 FEATURES = tuple(f"{name}.{kind}" for name in EMBEDDERS for kind in ("whole", "pair"))
 KEPT_DOCUMENTS = 128

@@ -117,7 +117,7 @@ class Combiner(Frozen):
 
 
 @cache
-def committed(models: tuple[str, ...] = ("minilm", "use")) -> Combiner:
+def committed(models: tuple[str, ...] = EMBEDDERS) -> Combiner:
     """The packaged weights for these embedders.
 
     Raises:

@@ -37,7 +37,7 @@ DEMO = {"tuning": "demo", "labelled": "demo"}
 FITTED_TO = ("tuning", *FITTED)
 REPORTED = ("labelled", "rail", "insurer")
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "facts" / WEIGHTS_FILE
-VERSION = "section-3"
+VERSION = "section-4"
 RIDGE = 0.1
 LEAST = PlannerSettings().threshold_section
 

@@ -33,7 +33,7 @@ SCALES: Mapping[str, float] = {"use": 1.0, "e5": 3.0}
 """The cosines of E5 lie close together: its embeddings are multiplied, so that one ridge fits both."""
 FALSE_ALARMS = 0.01
 DIGITS = 4
-PATH = Path(__file__).parents[2] / "support_agent" / "mail" / WEIGHTS_FILE
+PATH = Path(__file__).parents[2] / "support_agent" / "mail" / "machines" / WEIGHTS_FILE
 DOUBTFUL = ScreeningSettings().doubtful_from
 Flags = NDArray[np.bool_]
 

@@ -38,8 +38,8 @@ MAYBE_MACHINE_RULE = "machine_doubt"
 JUDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE})
 """Screening results after which the sender would get an answer or an acknowledgement; only these are judged."""
 WEIGHTS_FILE = "machine_vote.json"
-PREFERRED = ("e5", "use")
-"""The embedders that have weights; the one that covers more languages comes first."""
+PREFERRED = ("use", "e5")
+"""The embedders that have weights; the faster one comes first."""
 SUBJECT_CHARACTERS = 300
 TEXT_CHARACTERS = 600
 """Machines say what they are at the beginning."""

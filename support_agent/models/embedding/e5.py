@@ -1,7 +1,8 @@
 """multilingual-E5-small with 4-bit weights: 384 dimensions, about 100 languages, separate roles for questions.
 
-The network is computed here with numpy. The C engine that comes with the weights is not used, as it would read
-customers' text: ten times U+FDFA, a character that stands for eighteen, makes it write beyond its memory.
+Its upper layers are adapted to support mail (`adapter`). The network is computed here with numpy. The C engine that
+comes with the weights is not used, as it would read customers' text: ten times U+FDFA, a character that stands for
+eighteen, makes it write beyond its memory.
 
 Invariant: a text's vector does not depend on the other texts of a call, to within 1e-5.
 tests/contract/test_embedders.py checks it on the model.
@@ -19,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from support_agent.models.embedding import adapter
+from support_agent.models.embedding.adapter import Adapter
 from support_agent.models.embedding.e5_file import E5File, read_file, unpacked
 from support_agent.models.embedding.files import checksum, unusable
 from support_agent.models.embedding.port import Role, Vectors
@@ -58,21 +61,23 @@ class MultilingualE5:
 
     dimensions = DIMENSIONS
 
-    def __init__(self, model_dir: Path, *, threads: int = 0) -> None:
+    def __init__(self, model_dir: Path, *, threads: int = 0, learnt: Adapter | None = None) -> None:
         """Load the model.
 
         Args:
             model_dir: The folder with `e5-small-q4.bin`, verified.
             threads: Cores to use; 0: one.
+            learnt: What is added to its weights; the adapter that ships by default.
         Raises:
             ConfigError: the folder does not hold the model.
         """
         path = model_dir / MODEL_FILE
+        learnt = learnt or adapter.packaged()
         try:
             file = read_file(path)
-            self._network = _Network(file)
-            self.name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}"
-            """Changes when the vectors do: from the weights' checksum, the read length and the method."""
+            self._network = _Network(file, learnt)
+            self.name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}/{learnt.version}"
+            """Changes when the vectors do: from the checksums of both weights, the read length and the method."""
         except (OSError, ValueError, KeyError) as error:
             raise unusable(model_dir, error) from error
         self._ends = (file.first, file.last)
@@ -87,13 +92,14 @@ class MultilingualE5:
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts."""
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        tokens = [self._tokens(text, role) for text in texts]
+        tokens = [self.tokens(text, role) for text in texts]
         with self._lock, self._pools.limit(limits=self._threads, user_api="blas"):
             for indices in _batches([len(row) for row in tokens]):
                 vectors[indices] = self._network.run([tokens[index] for index in indices])
         return vectors
 
-    def _tokens(self, text: str, role: Role) -> list[int]:
+    def tokens(self, text: str, role: Role) -> list[int]:
+        """The numbers of a text's pieces, its role and its ends among them."""
         first, last = self._ends
         numbers = self._tokenizer.encode(f"{role}: {readable(text, MAX_CHARACTERS)}", MAX_CHARACTERS)
         return [first, *numbers[: MAX_TOKENS - 2], last]
@@ -116,7 +122,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 class _Network:
     """The network's weights: float32, except for the 250,000 word vectors, which stay on the disk in 4 bits."""
 
-    def __init__(self, file: E5File) -> None:
+    def __init__(self, file: E5File, learnt: Adapter) -> None:
         sizes = file.sizes
         if sizes.width != DIMENSIONS or sizes.positions != MAX_TOKENS or len(file.pieces) > sizes.words:
             raise ValueError(f"it holds another model: {sizes}")
@@ -126,7 +132,7 @@ class _Network:
         places = file.floats("emb.pos").reshape(-1, sizes.width)
         self._places = places + file.floats("emb.type").reshape(-1, sizes.width)[0]
         self._start = (file.floats("emb.ln.w"), file.floats("emb.ln.b"))
-        self._layers = [_layer(file, f"l{number}") for number in range(sizes.layers)]
+        self._layers = [_layer(file, f"l{number}", learnt) for number in range(sizes.layers)]
 
     def run(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """One vector per text: the tokens of all texts form one matrix, but attend only within their text."""
@@ -162,12 +168,13 @@ class _Network:
         return normalized
 
 
-def _layer(file: E5File, name: str) -> _Layer:
+def _layer(file: E5File, name: str, learnt: Adapter) -> _Layer:
     width, inner = file.sizes.width, file.sizes.inner
 
     def linear(*parts: str, columns: int = width) -> tuple[Vectors, Vectors]:
-        rows = np.concatenate([file.matrix(f"{name}.{part}.w", columns) for part in parts])
-        return np.ascontiguousarray(rows.T), np.concatenate([file.floats(f"{name}.{part}.b") for part in parts])
+        names = [f"{name}.{part}" for part in parts]
+        rows = np.concatenate([learnt.changed(each, file.matrix(f"{each}.w", columns)) for each in names])
+        return np.ascontiguousarray(rows.T), np.concatenate([file.floats(f"{each}.b") for each in names])
 
     return _Layer(
         attention=linear("q", "k", "v"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from support_agent.config.settings import ModelSettings
+from support_agent.models.embedding.adapter import Adapter
 from support_agent.models.embedding.e5 import MAX_CHARACTERS, MultilingualE5
 from support_agent.models.embedding.port import Role
 from support_agent.models.pinned import E5
@@ -36,10 +37,37 @@ def e5() -> MultilingualE5:
     return MultilingualE5(path)
 
 
+@pytest.fixture(scope="module")
+def unadapted() -> MultilingualE5:
+    path = locate(E5, cache_dir(ModelSettings()))
+    assert path is not None
+    return MultilingualE5(path, learnt=Adapter({}))
+
+
 @pytest.mark.parametrize(("role", "text", "expected"), OTHER_ENGINE)
-def test_the_vectors_are_those_of_the_model(e5: MultilingualE5, role: Role, text: str, expected: list[float]) -> None:
+def test_without_its_adapter_the_vectors_are_those_of_the_model(
+    unadapted: MultilingualE5, role: Role, text: str, expected: list[float]
+) -> None:
     """Rule: to within what rounding costs, the numbers are those of a program written by others."""
-    np.testing.assert_allclose(e5.embed([text], role)[0, :8], expected, atol=0.003)
+    np.testing.assert_allclose(unadapted.embed([text], role)[0, :8], expected, atol=0.003)
+
+
+def test_the_adapter_changes_the_vectors_and_so_the_name_they_are_stored_under(
+    e5: MultilingualE5, unadapted: MultilingualE5
+) -> None:
+    assert e5.name != unadapted.name
+    assert e5.embed(["Where is my money?"])[0] @ unadapted.embed(["Where is my money?"])[0] < 0.99
+
+
+def test_the_adapter_reads_a_mail_that_tells_what_happened(e5: MultilingualE5, unadapted: MultilingualE5) -> None:
+    """Rule: a customer's words are nearer to the page that answers them than to one that shares a word with them."""
+    asked = "the code thing on my phone is gone with the old handset"
+    pages = (
+        "Two-factor authentication: Lost device. Sign in with one of your ten recovery codes.",
+        "Prices of phones.",
+    )
+    ahead = [float(np.subtract(*(one.embed(pages) @ one.embed([asked], "query")[0]))) for one in (unadapted, e5)]
+    assert ahead[1] > max(0.1, 2 * ahead[0])
 
 
 def test_a_question_is_not_a_passage(e5: MultilingualE5) -> None:

@@ -88,7 +88,7 @@ def test_what_has_changed_since_lowers_no_threshold(settings: Settings, values: 
 @pytest.mark.parametrize(
     ("section", "values", "told"),
     [
-        ("embedding", {"models": ("minilm", "use", "e5")}, "embedding.models minilm, use, not e5, minilm, use"),
+        ("embedding", {"models": ("minilm", "use")}, "embedding.models e5, minilm, use, not minilm, use"),
         (
             "planner",
             {"model_votes": "doubtful"},
@@ -110,7 +110,7 @@ def test_one_for_other_weights_is_left_aside(settings: Settings) -> None:
     write_calibration(settings.planner.calibration, made(settings, made_for=old))
     assert calibration_of(settings, "words") == Calibration()
     (finding,) = calibration_findings(settings, None)
-    assert finding.what == "the calibration is ignored: it was made for weights topic-3, not topic-6"
+    assert finding.what == "the calibration is ignored: it was made for weights topic-3, not topic-7"
 
 
 def test_another_language_model_is_another_calibration_where_it_votes(settings: Settings, tmp_path: Path) -> None:
