@@ -101,7 +101,7 @@ class PlannerSettings(Frozen):
     max_attachment_characters: Annotated[int, Field(ge=0, le=100_000)] = 4_000
     """The same limit for the text of txt, md, pdf and docx attachments, which is read if the mail itself only refers to
     them; 0: never read."""
-    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
+    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.7
     threshold_section: Annotated[float, Field(ge=0, le=1)] = 0.7
     """Lowest probability that the sections of an excerpt answer, given that the document does; below it a person gets
     the question. Chosen with the data that the vote was fitted on, leaving out one company at a time."""

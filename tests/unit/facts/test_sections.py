@@ -70,7 +70,7 @@ def test_sections_that_are_nearly_alike_are_nearly_as_likely() -> None:
 
 def test_an_embedder_that_does_not_read_the_question_has_no_say() -> None:
     """What it says does not count; where none reads it, all sections are as likely."""
-    deaf = vote().features(document(), "the label", {"minilm": 0.0, "use": 1.0})
+    deaf = vote().features(document(), "the label", {"minilm": 0.0, "use": 1.0, "e5": 1.0})
     assert not deaf[:, [name.startswith("minilm") for name in FEATURES]].any()
     assert deaf[:, [name.startswith("use") for name in FEATURES]].any()
     assert vote().chances(document(), "the label", dict.fromkeys(EMBEDDERS, 0.0)) == pytest.approx([1 / 3] * 3)

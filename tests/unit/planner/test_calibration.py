@@ -43,7 +43,7 @@ def made(settings: Settings, **changes: object) -> CompanyCalibration:
         made_at=datetime(2026, 11, 23, tzinfo=UTC),
         risk=0.02,
         made_for=made_for(settings),
-        made_from=MadeFrom(examples=100, without_topic=30, mails=0, topics="words", threshold_answer=0.6),
+        made_from=MadeFrom(examples=100, without_topic=30, mails=0, topics="words", threshold_answer=0.7),
         sharpness=1.2,
         none_shift=-0.1,
         thresholds=(threshold("document", 0.52), threshold("field", 0.9, "raised"), threshold("series", 0.6, "kept")),
