@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.adapter [--fit]`: what E5 learns of support mail, and what that is worth.
 
 `--fit` learns the adapter that ships (`support_agent/models/embedding/e5_adapter.npz`) from the questions to made-up
-companies in `tests/trades`; it needs `torch`, which nothing else does, and about 40 minutes on two cores. Without it,
+companies in `tests/trades`; it needs `torch`, which nothing else does, and half an hour on two cores. Without it,
 printed is how often the nearest text alone names the right topic of the companies in `tests/companies`, with the
 adapter and without; none of them, nor their trades, is among those it was learnt from.
 
