@@ -41,10 +41,12 @@ from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
 from support_agent.pipeline import handle
+from support_agent.planner.combiner import EMBEDDERS
 from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
+from support_agent.tools.signals import Signals
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import SmtpTransport
 from support_agent.workflow.decide import Decider
@@ -232,7 +234,10 @@ class WordSearch:
 
     def nearest(self, text: str) -> tuple[Match, ...]:
         scored = [(NEAR if word in text.lower() else FAR, topic) for word, topic in TOPICS.items()]
-        return tuple(Match(topic=topic, score=score) for score, topic in sorted(scored, reverse=True))
+        return tuple(
+            Match(topic=topic, score=score, signals=Signals(likeness={name: {"head": score} for name in EMBEDDERS}))
+            for score, topic in sorted(scored, reverse=True)
+        )
 
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
         """By a few words; each piece is about a topic of its own."""

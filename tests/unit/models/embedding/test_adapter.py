@@ -9,8 +9,8 @@ from support_agent.models.embedding.adapter import DOWN, UP, Adapter, packaged
 
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 FACTORS = {
-    f"l4.q.{UP}": np.array([[1.0], [-2.0]], dtype=np.float16),
-    f"l4.q.{DOWN}": np.array([[0.5, 0.0, 4.0]], dtype=np.float16),
+    f"l4.q.{UP}": np.array([[1.0], [-2.0]], dtype=np.float32),
+    f"l4.q.{DOWN}": np.array([[0.5, 0.0, 4.0]], dtype=np.float32),
 }
 
 
