@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from scipy.special import softmax  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
@@ -28,7 +29,7 @@ from support_agent.models.embedding.port import Embedder, Vectors
 
 WEIGHTS_FILE = "sections.json"
 EMBEDDERS = ("minilm", "use", "e5")
-"""The embedders of the weights; a missing one is left out."""
+"""The embedders of the weights, which depend on which of them there are."""
 FEATURES = tuple(f"{name}.{kind}" for name in EMBEDDERS for kind in ("whole", "pair"))
 KEPT_DOCUMENTS = 128
 """Documents whose vectors are cached, about 4 kB per sentence."""
@@ -68,12 +69,13 @@ class SectionVote:
             embedders: By name.
         """
         self._embedders = {name: embedders[name] for name in EMBEDDERS if name in embedders}
+        self._weights = committed().get("+".join(sorted(self._embedders)), committed()["+".join(sorted(EMBEDDERS))])
         self._kept = lru_cache(maxsize=KEPT_DOCUMENTS)(self._read)
 
     @property
     def version(self) -> str:
         """Changes with the weights."""
-        return committed().version
+        return self._weights.version
 
     def chances(self, document: Document, question: str, fluency: Mapping[str, float]) -> list[float]:
         """The probability that each section answers the question, given that one does.
@@ -83,7 +85,7 @@ class SectionVote:
             question: Any length.
             fluency: How well each embedder reads the question, 0..1.
         """
-        scores = self.features(document, question, fluency) @ committed().in_order
+        scores = self.features(document, question, fluency) @ self._weights.in_order
         return [float(chance) for chance in softmax(scores)]
 
     def features(self, document: Document, question: str, fluency: Mapping[str, float]) -> Floats:
@@ -109,9 +111,10 @@ class SectionVote:
 
 
 @cache
-def committed() -> Weights:
-    """The weights that ship."""
-    return Weights.model_validate_json(files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8"))
+def committed() -> Mapping[str, Weights]:
+    """The weights that ship, by the names of the embedders."""
+    text = files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, Weights]).validate_json(text)
 
 
 def _pairs(near: Floats, starts: Sequence[int]) -> Floats:

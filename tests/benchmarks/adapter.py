@@ -3,7 +3,7 @@
 `--fit` learns the adapter that ships (`support_agent/models/embedding/e5_adapter.npz`) from the questions to made-up
 companies in `tests/trades`; it needs `torch`, which nothing else does, and half an hour on two cores. Without it,
 printed is how often the nearest text alone names the right topic of the companies in `tests/companies`, with the
-adapter and without; none of them, nor their trades, is among those it was learnt from.
+adapter and without; none of them is among those it was learnt from.
 
 A step is one company: each question is compared with all its pages, with some of its other questions, as if they were
 example questions, and with a constant, the likeness from which on something answers. What is minimised is the negative

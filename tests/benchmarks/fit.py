@@ -52,7 +52,8 @@ SETS = (("minilm", "use", "e5"), ("minilm", "use"))
 """The embedders that weights are fitted to, those of the default first."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
-VERSION = "topic-7"
+VERSIONS = {"e5+minilm+use": "topic-7", "minilm+use": "topic-6"}
+"""By set; changes with its weights."""
 RIDGE = 0.03
 RIDGE_ASKED = 0.01
 SHORTLIST = PlannerSettings().shortlist
@@ -112,8 +113,7 @@ def main() -> None:
 def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
     """The weights of one set of embedders; printed is what each company gets from the fit to the others."""
     without = [fit([other for other in groups if trade(other) != trade(group)]) for group in groups]
-    version = VERSION if name == set_name(SETS[0]) else f"{VERSION}-{name}"
-    combiner = Combiner(version=version, silent=fit(groups), asked=fit_asked(groups, without))
+    combiner = Combiner(version=VERSIONS[name], silent=fit(groups), asked=fit_asked(groups, without))
     for is_asked in (False, True):
         _print(f"{name}, {'with' if is_asked else 'without'} the language model's votes, each company left out:")
         for group, weights in zip(groups, without, strict=True):
@@ -294,7 +294,7 @@ def fit_asked(groups: Sequence[Group], silent: Sequence[Weights]) -> ModelWeight
         asked = ModelWeights(**dict(zip(names, map(float, values), strict=True)))
         total = RIDGE_ASKED * float(((values - np.array(list(start.model_dump().values()))) ** 2).sum())
         for group, weights in zip(groups, silent, strict=True):
-            combiner = Combiner(version=VERSION, silent=weights, asked=asked)
+            combiner = Combiner(version="tried", silent=weights, asked=asked)
             hits = [_hit(one, combiner) for one in group.questions if one.votes]
             total += -float(np.mean(np.log(np.maximum(hits, TINY)))) if hits else 0.0
         return total

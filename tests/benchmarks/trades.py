@@ -70,7 +70,7 @@ def read_trade(path: Path) -> Trade:
     """One company.
 
     Raises:
-        ValueError: a question is labelled with a page that the file does not have.
+        ValueError: a line is of none of these kinds, or a question is labelled with a page that is not there.
     """
     pages, questions = [], []
     title = ""
@@ -87,6 +87,10 @@ def read_trade(path: Path) -> Trade:
                 pages.append(Page(number, f"{title}: {heading}. {next(lines)}"))
             case "?":
                 questions.append(Question(*rest.split(" ", 2)))
+            case "#":
+                continue
+            case _:
+                raise ValueError(f"{path.name}: a line begins with none of #, ##, ### and ?: {line[:40]!r}")
     known = {page.number for page in pages if page.is_exact} | {NOTHING}
     if wrong := sorted({question.page for question in questions} - known):
         raise ValueError(f"{path.name}: questions are labelled with pages that it does not have: {', '.join(wrong)}")

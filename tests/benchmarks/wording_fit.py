@@ -26,7 +26,7 @@ from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.models.progress import stderr_progress
 from tests.machine_mails import PLAIN, MadeMail, made_mails
 
-VERSION = "2"
+VERSION = "3"
 RIDGE = 1.0
 """C of the regression."""
 SCALES: Mapping[str, float] = {"use": 1.0, "e5": 3.0}

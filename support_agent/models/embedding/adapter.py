@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
+import zlib
 from collections.abc import Mapping
 from importlib.resources import files
 
 import numpy as np
 
+from support_agent.core.parts import first_line
+from support_agent.errors import ConfigError
 from support_agent.models.embedding.port import Vectors
 
 ADAPTER_FILE = "e5_adapter.npz"
@@ -40,18 +44,32 @@ class Adapter:
         """The weights, one row per output, with their change.
 
         Raises:
-            ValueError: the change has another shape.
+            ValueError: the change has another shape, or is not finite.
             KeyError: half of it is missing.
         """
-        if f"{name}.{UP}" not in self._factors:
+        if not {f"{name}.{UP}", f"{name}.{DOWN}"} & self._factors.keys():
             return weights
         up, down = (self._factors[f"{name}.{part}"].astype(np.float32) for part in (UP, DOWN))
-        changed: Vectors = weights + up @ down
+        change = up @ down
+        if change.shape != weights.shape or not np.isfinite(change).all():
+            raise ValueError(f"the change of {name} is no change of a matrix of shape {weights.shape}")
+        changed: Vectors = weights + change
         return changed
 
 
 def packaged() -> Adapter:
-    """The adapter that ships."""
-    data = files(__package__).joinpath(ADAPTER_FILE).read_bytes()
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        return Adapter({name: stored[name] for name in stored.files}, hashlib.sha256(data).hexdigest())
+    """The adapter that ships.
+
+    Raises:
+        ConfigError: its file is damaged.
+    """
+    return read(files(__package__).joinpath(ADAPTER_FILE).read_bytes())
+
+
+def read(data: bytes) -> Adapter:
+    """As `packaged`, of the file's bytes."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            return Adapter({name: stored[name] for name in stored.files}, hashlib.sha256(data).hexdigest())
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ConfigError(f"{ADAPTER_FILE} of the program is damaged: {first_line(error)}: install it again") from error

@@ -72,7 +72,7 @@ class MultilingualE5:
             ConfigError: the folder does not hold the model.
         """
         path = model_dir / MODEL_FILE
-        learnt = learnt or adapter.packaged()
+        learnt = adapter.packaged() if learnt is None else learnt
         try:
             file = read_file(path)
             self._network = _Network(file, learnt)
@@ -93,8 +93,8 @@ class MultilingualE5:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts."""
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         tokens = [self.tokens(text, role) for text in texts]
-        with self._lock, self._pools.limit(limits=self._threads, user_api="blas"):
-            for indices in _batches([len(row) for row in tokens]):
+        for indices in _batches([len(row) for row in tokens]):
+            with self._lock, self._pools.limit(limits=self._threads, user_api="blas"):
                 vectors[indices] = self._network.run([tokens[index] for index in indices])
         return vectors
 

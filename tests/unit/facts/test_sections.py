@@ -101,5 +101,11 @@ def test_the_probabilities_of_the_sections_are_one_together(question: str, bodie
 
 def test_the_committed_weights_are_those_of_the_features() -> None:
     """One a feature; what is nearer is never less likely."""
-    assert tuple(committed().weights) == FEATURES
-    assert min(committed().weights.values()) > 0
+    for names, shipped in committed().items():
+        assert set(shipped.weights) == set(FEATURES)
+        assert all((shipped.weights[name] > 0) == (name.partition(".")[0] in names) for name in FEATURES)
+
+
+def test_without_an_embedder_the_weights_are_those_that_were_fitted_without_it() -> None:
+    without = SectionVote({name: WordEmbedder(name) for name in ("minilm", "use")})
+    assert (vote().version, without.version) == ("section-4", "section-3")

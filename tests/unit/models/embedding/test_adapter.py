@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import numpy as np
 import pytest
 
-from support_agent.models.embedding.adapter import DOWN, UP, Adapter, packaged
+from support_agent.errors import ConfigError
+from support_agent.models.embedding.adapter import ADAPTER_FILE, DOWN, UP, Adapter, packaged, read
 
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 FACTORS = {
@@ -21,12 +24,25 @@ def test_a_matrix_gets_its_change_and_no_other_does() -> None:
     np.testing.assert_array_equal(learnt.changed("l4.k", WEIGHTS), WEIGHTS)
 
 
-def test_a_change_of_another_shape_is_an_error() -> None:
-    """Rule: weights are never changed in part."""
+@pytest.mark.parametrize("part", [UP, DOWN])
+def test_a_change_of_another_shape_or_half_of_one_is_an_error(part: str) -> None:
+    """Rule: weights are never changed in part, and one number is not added to all of them."""
+    for broken in (FACTORS[f"l4.q.{part}"][:, :1], FACTORS[f"l4.q.{part}"][:1]):
+        if broken.shape != FACTORS[f"l4.q.{part}"].shape:
+            with pytest.raises(ValueError, match="shape"):
+                Adapter(FACTORS | {f"l4.q.{part}": broken}).changed("l4.q", WEIGHTS)
     with pytest.raises(ValueError, match="shape"):
-        Adapter(FACTORS).changed("l4.q", WEIGHTS.T)
-    with pytest.raises(KeyError, match="down"):
-        Adapter({f"l4.q.{UP}": FACTORS[f"l4.q.{UP}"]}).changed("l4.q", WEIGHTS)
+        Adapter(FACTORS | {f"l4.q.{part}": FACTORS[f"l4.q.{part}"] * np.nan}).changed("l4.q", WEIGHTS)
+    with pytest.raises(KeyError, match=r"down|up"):
+        Adapter({f"l4.q.{part}": FACTORS[f"l4.q.{part}"]}).changed("l4.q", WEIGHTS)
+
+
+def test_a_damaged_file_is_an_error_that_says_what_to_do() -> None:
+    whole = files("support_agent.models.embedding").joinpath(ADAPTER_FILE).read_bytes()
+    assert read(whole).version == packaged().version
+    for damaged in (b"", b"no adapter", whole[:-100], whole[: len(whole) // 2], b"x" * 200 + whole[200:]):
+        with pytest.raises(ConfigError, match="install it again"):
+            read(damaged)
 
 
 def test_the_adapter_that_ships_changes_the_upper_layers_alone() -> None:
