@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -19,6 +20,15 @@ class EmbeddingModel(StrEnum):
     """Universal Sentence Encoder multilingual: 16 languages, short questions."""
     E5 = "e5"
     """multilingual-E5-small: about 100 languages, adapted to customers' questions and what answers them."""
+
+
+EMBEDDERS = tuple(model.value for model in EmbeddingModel)
+"""Their names, as the fitted weights have them."""
+
+
+def set_name(models: Iterable[str]) -> str:
+    """The key of a set of embedders in a file of weights."""
+    return "+".join(sorted(models))
 
 
 class EmbeddingSettings(Frozen):

@@ -124,7 +124,7 @@ class CompanySearch:
 
     @property
     def embedders(self) -> Mapping[str, Embedder]:
-        """The embedders for comparing texts, by name."""
+        """Every embedder, by name."""
         return self._embedders
 
     @property

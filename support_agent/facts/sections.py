@@ -23,13 +23,12 @@ from pydantic import TypeAdapter
 from scipy.special import softmax  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
+from support_agent.config.embedding import EMBEDDERS, set_name
 from support_agent.core.frozen import Frozen
 from support_agent.facts.topics import section_texts
 from support_agent.models.embedding.port import Embedder, Vectors
 
 WEIGHTS_FILE = "sections.json"
-EMBEDDERS = ("minilm", "use", "e5")
-"""The embedders of the weights, which depend on which of them there are."""
 FEATURES = tuple(f"{name}.{kind}" for name in EMBEDDERS for kind in ("whole", "pair"))
 KEPT_DOCUMENTS = 128
 """Documents whose vectors are cached, about 4 kB per sentence."""
@@ -69,7 +68,8 @@ class SectionVote:
             embedders: By name.
         """
         self._embedders = {name: embedders[name] for name in EMBEDDERS if name in embedders}
-        self._weights = committed().get("+".join(sorted(self._embedders)), committed()["+".join(sorted(EMBEDDERS))])
+        shipped = committed()
+        self._weights = shipped.get(set_name(self._embedders), shipped[set_name(EMBEDDERS)])
         self._kept = lru_cache(maxsize=KEPT_DOCUMENTS)(self._read)
 
     @property

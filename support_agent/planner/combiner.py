@@ -19,13 +19,12 @@ from statistics import fmean, pstdev
 
 from pydantic import Field, TypeAdapter
 
+from support_agent.config.embedding import EMBEDDERS, set_name
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.tools.base import Match
 from support_agent.tools.signals import Signals, TextKind
 
-EMBEDDERS = ("minilm", "use", "e5")
-"""The embedders that have weights; a missing one adds nothing."""
 KINDS: tuple[TextKind, ...] = ("head", "question", "section")
 ACCOUNT = ("field:", "series:", "record:")
 WEIGHTS_FILE = "combiner.json"
@@ -132,11 +131,6 @@ def committed(models: tuple[str, ...] = EMBEDDERS) -> Combiner:
             f"embedding.models {', '.join(models)}: no weights were fitted for this combination: write one of: {known}"
         )
     return found
-
-
-def set_name(models: Sequence[str]) -> str:
-    """The key of a set of embedders in the weights file."""
-    return "+".join(sorted(models))
 
 
 def features_of(matches: Sequence[Match]) -> tuple[list[Features], Features]:

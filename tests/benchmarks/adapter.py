@@ -200,7 +200,7 @@ def fit(epochs: int, folder: Path) -> dict[str, Any]:
 
     torch.manual_seed(SEED)
     chance = random.Random(SEED)
-    network, read = Network(folder / MODEL_FILE), MultilingualE5(folder, learnt=Adapter({}))
+    network, read = Network(folder / MODEL_FILE), MultilingualE5(folder, adapter=Adapter({}))
     companies = [(trade, _tokens(read, trade)) for trade in trades()]
     scale = torch.tensor(math.log(SCALE), requires_grad=True)
     constant = torch.tensor(CONSTANT, requires_grad=True)
@@ -290,7 +290,7 @@ def main() -> None:
         folder = pull(PINNED[EmbeddingModel.E5], settings.model, stderr_progress())
         if args.fit:
             WRITTEN.write_bytes(written(fit(args.epochs, folder)))
-        readers = [MultilingualE5(folder, learnt=Adapter({})), MultilingualE5(folder)]
+        readers = [MultilingualE5(folder, adapter=Adapter({})), MultilingualE5(folder)]
         for name in args.companies:
             _print(measured(name, settings, readers))
 

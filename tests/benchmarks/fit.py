@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from support_agent.config.embedding import EmbeddingSettings
+from support_agent.config.embedding import EmbeddingSettings, set_name
 from support_agent.config.settings import PlannerSettings, Settings
 from support_agent.core.frozen import Frozen
 from support_agent.facts.opening import open_topic_search
@@ -42,7 +42,6 @@ from support_agent.planner.combiner import (
     Weights,
     committed,
     features_of,
-    set_name,
 )
 from support_agent.planner.topics import topic_option
 from tests.benchmarks.companies import FITTED, Asked, company_questions, demo_questions, demo_settings, open_company

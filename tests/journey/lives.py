@@ -29,6 +29,7 @@ from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
+from support_agent.config.embedding import EMBEDDERS
 from support_agent.config.loading import load
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, Settings
@@ -41,7 +42,6 @@ from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
 from support_agent.pipeline import handle
-from support_agent.planner.combiner import EMBEDDERS
 from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutboxRecord
 from support_agent.store.store import Store

@@ -98,7 +98,7 @@ class MachineVote:
 
 
 def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) -> MachineVote | None:
-    """The vote for the best available embedder; None where it is switched off or no embedder has weights.
+    """The vote for the first embedder of `PREFERRED` that is open; None where it is switched off or none has weights.
 
     Args:
         embedders: By their name in `embedding.models`.

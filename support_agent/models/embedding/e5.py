@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from support_agent.models.embedding import adapter
-from support_agent.models.embedding.adapter import Adapter
+from support_agent.models.embedding.adapter import Adapter, packaged
 from support_agent.models.embedding.e5_file import E5File, read_file, unpacked
 from support_agent.models.embedding.files import checksum, unusable
 from support_agent.models.embedding.port import Role, Vectors
@@ -61,22 +60,22 @@ class MultilingualE5:
 
     dimensions = DIMENSIONS
 
-    def __init__(self, model_dir: Path, *, threads: int = 0, learnt: Adapter | None = None) -> None:
+    def __init__(self, model_dir: Path, *, threads: int = 0, adapter: Adapter | None = None) -> None:
         """Load the model.
 
         Args:
             model_dir: The folder with `e5-small-q4.bin`, verified.
             threads: Cores to use; 0: one.
-            learnt: What is added to its weights; the adapter that ships by default.
+            adapter: What is added to its weights; the adapter that ships by default.
         Raises:
             ConfigError: the folder does not hold the model.
         """
         path = model_dir / MODEL_FILE
-        learnt = adapter.packaged() if learnt is None else learnt
+        adapter = packaged() if adapter is None else adapter
         try:
             file = read_file(path)
-            self._network = _Network(file, learnt)
-            self.name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}/{learnt.version}"
+            self._network = _Network(file, adapter)
+            self.name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}/{adapter.version}"
             """Changes when the vectors do: from the checksums of both weights, the read length and the method."""
         except (OSError, ValueError, KeyError) as error:
             raise unusable(model_dir, error) from error
@@ -122,7 +121,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 class _Network:
     """The network's weights: float32, except for the 250,000 word vectors, which stay on the disk in 4 bits."""
 
-    def __init__(self, file: E5File, learnt: Adapter) -> None:
+    def __init__(self, file: E5File, adapter: Adapter) -> None:
         sizes = file.sizes
         if sizes.width != DIMENSIONS or sizes.positions != MAX_TOKENS or len(file.pieces) > sizes.words:
             raise ValueError(f"it holds another model: {sizes}")
@@ -132,7 +131,7 @@ class _Network:
         places = file.floats("emb.pos").reshape(-1, sizes.width)
         self._places = places + file.floats("emb.type").reshape(-1, sizes.width)[0]
         self._start = (file.floats("emb.ln.w"), file.floats("emb.ln.b"))
-        self._layers = [_layer(file, f"l{number}", learnt) for number in range(sizes.layers)]
+        self._layers = [_layer(file, f"l{number}", adapter) for number in range(sizes.layers)]
 
     def run(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """One vector per text: the tokens of all texts form one matrix, but attend only within their text."""
@@ -168,12 +167,12 @@ class _Network:
         return normalized
 
 
-def _layer(file: E5File, name: str, learnt: Adapter) -> _Layer:
+def _layer(file: E5File, name: str, adapter: Adapter) -> _Layer:
     width, inner = file.sizes.width, file.sizes.inner
 
     def linear(*parts: str, columns: int = width) -> tuple[Vectors, Vectors]:
         names = [f"{name}.{part}" for part in parts]
-        rows = np.concatenate([learnt.changed(each, file.matrix(f"{each}.w", columns)) for each in names])
+        rows = np.concatenate([adapter.changed(each, file.matrix(f"{each}.w", columns)) for each in names])
         return np.ascontiguousarray(rows.T), np.concatenate([file.floats(f"{each}.b") for each in names])
 
     return _Layer(

@@ -41,7 +41,7 @@ def e5() -> MultilingualE5:
 def unadapted() -> MultilingualE5:
     path = locate(E5, cache_dir(ModelSettings()))
     assert path is not None
-    return MultilingualE5(path, learnt=Adapter({}))
+    return MultilingualE5(path, adapter=Adapter({}))
 
 
 @pytest.mark.parametrize(("role", "text", "expected"), OTHER_ENGINE)

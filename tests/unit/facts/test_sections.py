@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document
-from support_agent.facts.sections import EMBEDDERS, FEATURES, SectionVote, committed
+from support_agent.config.embedding import EMBEDDERS
+from support_agent.facts.sections import FEATURES, SectionVote, committed
 from support_agent.models.embedding.port import Role, Vectors
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.tools.fakes import document as numbered
@@ -102,7 +103,7 @@ def test_the_probabilities_of_the_sections_are_one_together(question: str, bodie
 def test_the_committed_weights_are_those_of_the_features() -> None:
     """One a feature; what is nearer is never less likely."""
     for names, shipped in committed().items():
-        assert set(shipped.weights) == set(FEATURES)
+        assert tuple(shipped.weights) == FEATURES
         assert all((shipped.weights[name] > 0) == (name.partition(".")[0] in names) for name in FEATURES)
 
 
