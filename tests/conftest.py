@@ -17,7 +17,7 @@ from hypothesis import settings
 from support_agent.config.settings import CompanySettings
 from support_agent.models.memory import usable_bytes
 from support_agent.ops import check
-from tests import compiled_once, remembered_vectors, shared_folder
+from tests import compiled_once, shared_folder
 from tests.checked_once import CheckedOnce
 from tests.fakes_journey import Office, make_company, office_in
 
@@ -111,7 +111,7 @@ def statements_are_compiled_once() -> Iterator[None]:
 def documents_are_embedded_once(folder_of_this_run: Path) -> Iterator[None]:
     """The models' tests and the program that they fork read the vectors that one of them has computed."""
     with pytest.MonkeyPatch.context() as patch:
-        remembered_vectors.remember(patch)
+        shared_folder.keep_vectors(patch)
         yield
 
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.models import embedders
+from support_agent.models.embedding.kept import FILE
+
 VARIABLE = "TESTS_SHARED_FOLDER"
 
 
@@ -21,3 +24,9 @@ def make(base: pytest.TempPathFactory) -> Path:
 def shared_folder() -> Path | None:
     """The folder, in a process that has its variable."""
     return Path(os.environ[VARIABLE]) if VARIABLE in os.environ else None
+
+
+def keep_vectors(patch: pytest.MonkeyPatch) -> None:
+    """Keep the vectors of documents in this folder, not beside the user's models: each run embeds them itself."""
+    if folder := shared_folder():
+        patch.setattr(embedders, "FILE", str(folder / FILE))

@@ -36,9 +36,12 @@ class EmbeddingSettings(Frozen):
 
     models: Annotated[tuple[EmbeddingModel, ...], Field(min_length=1)] = tuple(EmbeddingModel)
     """Models that choose among the company's documents and fields; each has its own vectors. `e5` chooses best; it
-    takes 20 ms a sentence, and half a minute at the first start for a hundred documents."""
+    takes 20 ms of a core for a sentence."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """Cores for one text; 0: the fastest number for each model, which is one for `use` and `e5`."""
+    """Cores for each model; 0: the fastest number, which is one for `use` and at most four for the others."""
+    kept_vectors: Annotated[int, Field(ge=0, le=10_000_000)] = 200_000
+    """Vectors of the company's texts that are kept beside the models, 2 kB each, for dry runs and the desk, which would
+    compute them at each start; the oldest go first; 0: none. Where that folder is read-only, none is kept."""
 
     @field_validator("models")
     @classmethod

@@ -52,7 +52,7 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
     """
     from support_agent.facts.index import Index, memory_client, open_client
     from support_agent.facts.search import ENGLISH, CompanySearch
-    from support_agent.models.embedders import load_embedders
+    from support_agent.models.embedders import keeping, load_embedders
 
     models = [model.value for model in settings.embedding.models]
     embedders = dict(
@@ -61,8 +61,9 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
     client, keep_s = (memory_client(), 0.0) if in_memory else (open_client(settings.chroma), settings.chroma.keep_s)
     name = settings.chroma.collection(name)
     names = {model: name if model == ENGLISH else f"{name}-{model}" for model in models}
-    indexes = {model: Index(client, embedders[model], name=names[model], keep_s=keep_s) for model in models}
-    return CompanySearch(embedders, indexes)
+    own = keeping(embedders, settings)
+    indexes = {model: Index(client, own[model], name=names[model], keep_s=keep_s) for model in models}
+    return CompanySearch(embedders, indexes, own=own)
 
 
 def open_rooms(
@@ -92,7 +93,7 @@ def open_rooms(
     embedder = search.embedder
     cutting = cutting_of(settings.facts, embedder.count_tokens)
     collection = Collection(client, settings.chroma.collection(COLLECTION), keep_s=keep_s)
-    passages = PassageIndex(collection, embedder, cutting, settings.facts.ways)
+    passages = PassageIndex(collection, embedder, cutting, settings.facts.ways, own=search.own_embedder)
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
     chaining, versions = None, [id_of(search.version, passages.version)]

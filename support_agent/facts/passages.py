@@ -41,7 +41,15 @@ FEW_SOURCES = 200
 class PassageIndex:
     """`Retriever` over the sources given to `update`; may be searched from several threads while it is updated."""
 
-    def __init__(self, collection: Collection, embedder: TextEmbedder, cutting: Cutting, ways: Ways) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        embedder: TextEmbedder,
+        cutting: Cutting,
+        ways: Ways,
+        *,
+        own: TextEmbedder | None = None,
+    ) -> None:
         """An index that finds nothing until its first `update`.
 
         Args:
@@ -49,9 +57,10 @@ class PassageIndex:
             embedder: Reads at most the first 256 tokens of a chunk; the word index reads all.
             cutting: How long chunks are.
             ways: How to search; by words alone, nothing is embedded and the vector store is not used.
+            own: The same embedder for the chunks, which may keep their vectors on the disk.
         """
         self._collection = collection
-        self._embedder = embedder
+        self._embedder, self._own = embedder, own or embedder
         self._cutting = cutting
         self.ways = ways
         self._held = _Held()
@@ -118,7 +127,7 @@ class PassageIndex:
 
     def _keep_vectors(self, texts: Mapping[str, str], chunks: Mapping[str, Passage]) -> int:
         def vectors_of(ids: Sequence[str]) -> Vectors:
-            return self._embedder.embed([texts[chunk_id] for chunk_id in ids])
+            return self._own.embed([texts[chunk_id] for chunk_id in ids])
 
         return self._collection.hold(
             {chunk_id: {SOURCE: chunk.source} for chunk_id, chunk in chunks.items()}, vectors_of

@@ -97,19 +97,27 @@ class _Fitted(NamedTuple):
 class CompanySearch:
     """`support_agent.tools.base.Search` on the indexes of a company's topics, one per embedder."""
 
-    def __init__(self, embedders: Mapping[str, Embedder], indexes: Mapping[str, Index]) -> None:
+    def __init__(
+        self,
+        embedders: Mapping[str, Embedder],
+        indexes: Mapping[str, Index],
+        *,
+        own: Mapping[str, Embedder] | None = None,
+    ) -> None:
         """Create an empty search; `update` fills it.
 
         Args:
             embedders: By name; `minilm` is among them.
             indexes: One for each of them.
+            own: The same embedders for the company's own texts, which may keep their vectors on the disk.
         """
         self._embedders = dict(embedders)
+        self._own = own or self._embedders
         self._indexes = dict(indexes)
         self._topics: dict[str, Topic] = {}
         self._fitted: _Fitted | None = None
         self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._found)
-        self._sections = SectionVote(self._embedders)
+        self._sections = SectionVote(self._embedders, own=self._own)
         self._weighed = lru_cache(maxsize=KEPT_TEXTS)(self._section_chances)
         self._reader = READER if READER in embedders else ENGLISH
         self._read = lru_cache(maxsize=KEPT_PIECES)(self._reading)
@@ -121,6 +129,11 @@ class CompanySearch:
     def embedder(self) -> CountingEmbedder:
         """The embedder that the passage search uses, too."""
         return cast(CountingEmbedder, self._embedders[ENGLISH])
+
+    @property
+    def own_embedder(self) -> Embedder:
+        """The same for the company's passages."""
+        return self._own[ENGLISH]
 
     @property
     def embedders(self) -> Mapping[str, Embedder]:

@@ -61,13 +61,15 @@ class _Read(NamedTuple):
 class SectionVote:
     """Weighs the sections of documents; the vectors of a document are cached by its version."""
 
-    def __init__(self, embedders: Mapping[str, Embedder]) -> None:
+    def __init__(self, embedders: Mapping[str, Embedder], *, own: Mapping[str, Embedder] | None = None) -> None:
         """Create a vote of these embedders.
 
         Args:
             embedders: By name.
+            own: The same for the documents, which may keep their vectors on the disk.
         """
         self._embedders = {name: embedders[name] for name in EMBEDDERS if name in embedders}
+        self._own = own or embedders
         shipped = committed()
         self._weights = shipped.get(set_name(self._embedders), shipped[set_name(EMBEDDERS)])
         self._kept = lru_cache(maxsize=KEPT_DOCUMENTS)(self._read)
@@ -107,7 +109,7 @@ class SectionVote:
         )
 
     def _embedded(self, texts: Sequence[str]) -> dict[str, Vectors]:
-        return {name: embedder.embed(texts, "passage") for name, embedder in self._embedders.items()}
+        return {name: self._own[name].embed(texts, "passage") for name in self._embedders}
 
 
 @cache

@@ -5,17 +5,19 @@ Invariant: each model is loaded once, at its first use. tests/unit/models/test_e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import assert_never
 
 from support_agent.config.embedding import EmbeddingModel
 from support_agent.config.settings import Settings
+from support_agent.models.embedding.kept import FILE, KeptEmbedder
 from support_agent.models.embedding.lazy import LazyEmbedder
 from support_agent.models.embedding.port import Embedder
 from support_agent.models.pinned import E5, EMBEDDING_MODEL, SENTENCE_ENCODER, PinnedModel
 from support_agent.models.progress import Progress
-from support_agent.models.pulling import pull
+from support_agent.models.pulling import cache_dir, pull
 
 PINNED: dict[EmbeddingModel, PinnedModel] = {
     EmbeddingModel.MINILM: EMBEDDING_MODEL,
@@ -48,6 +50,12 @@ def load_embedders(settings: Settings, progress: Progress, *, minilm: Embedder |
         minilm if minilm is not None and model is EmbeddingModel.MINILM else _lazy(model, settings, progress)
         for model in settings.embedding.models
     )
+
+
+def keeping(embedders: Mapping[str, Embedder], settings: Settings) -> Mapping[str, Embedder]:
+    """The same embedders for the company's own texts: their vectors are kept on the disk."""
+    path, most = cache_dir(settings.model) / FILE, settings.embedding.kept_vectors
+    return {name: KeptEmbedder(each, path, most=most) if most else each for name, each in embedders.items()}
 
 
 def _lazy(model: EmbeddingModel, settings: Settings, progress: Progress) -> Embedder:

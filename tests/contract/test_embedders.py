@@ -15,6 +15,7 @@ import pytest
 from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
 from support_agent.config.settings import Settings
 from support_agent.models.embedders import PINNED, load_embedders
+from support_agent.models.embedding.e5 import MultilingualE5
 from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
@@ -173,6 +174,14 @@ def test_any_text_has_a_vector(embedder: Embedder, kind: str) -> None:
     vectors = embedder.embed(["Reset", HOSTILE[kind], "Reset"], "query")
     assert_unit(vectors, 3, embedder.dimensions)
     np.testing.assert_allclose(vectors[::2], embedder.embed(["Reset"] * 2, "query"), atol=SAME)
+
+
+def test_e5_reads_at_most_as_many_tokens_as_characters(opened: Callable[[str], Embedder]) -> None:
+    """Rule: letters that stand for eighteen do not make a short text a long computation."""
+    name = opened("e5").name
+    model = MultilingualE5(cache_dir(Settings().model) / PINNED[EmbeddingModel.E5].name)
+    assert model.name == name
+    assert len(model.tokens("\ufdfa" * 20, "query")) == len("query: ") + 20 + 2
 
 
 def test_each_model_has_a_name_of_its_own(opened: Callable[[str], Embedder]) -> None:

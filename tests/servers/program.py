@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from support_agent.ops import check
-from tests import remembered_vectors
+from tests import shared_folder
 from tests.acceptance.program import Done, environment
 from tests.checked_once import CheckedOnce
 
@@ -88,7 +88,7 @@ def main() -> None:
     for name in LOADED:
         import_module(name)
     patch = pytest.MonkeyPatch()
-    remembered_vectors.remember(patch)
+    shared_folder.keep_vectors(patch)
     patch.setattr(check, "check_templates", CheckedOnce())
     for line in sys.stdin:
         asked = json.loads(line)

@@ -12,10 +12,13 @@ state, L2 norm, and "query: " or "passage: " before the text.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
@@ -36,9 +39,9 @@ MAX_CHARACTERS = 2_000
 BATCH_TOKENS = 512
 """Tokens per batch: larger matrices are not faster."""
 MARKERS = frozenset({"<s>", "<pad>", "</s>", "<mask>"})
-ONE_THREAD = 1
-"""Cores: the matrices are small, so a second core does not help."""
-VERSION = 1
+MAX_THREADS = 4
+"""Batches computed at once; each on one core, as a second one does not help with small matrices."""
+VERSION = 2
 """Change it when this file computes other vectors."""
 NORMALIZED = tuple[Vectors, Vectors]
 """Weights and bias of a layer normalization."""
@@ -65,7 +68,7 @@ class MultilingualE5:
 
         Args:
             model_dir: The folder with `e5-small-q4.bin`, verified.
-            threads: Cores to use; 0: one.
+            threads: Cores to use; 0: one per core, 4 at most.
             adapter: What is added to its weights; the adapter that ships by default.
         Raises:
             ConfigError: the folder does not hold the model.
@@ -84,24 +87,57 @@ class MultilingualE5:
         self._tokenizer = Unigram(
             file.pieces, file.scores, unknown=file.unknown, markers=markers, replacements=file.replacements
         )
-        self._threads = threads or ONE_THREAD
-        self._pools = ThreadpoolController()
-        self._lock = threading.Lock()  # the number of threads is a setting of the whole process
+        self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
+        self._one_core = OneCore()
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts."""
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         tokens = [self.tokens(text, role) for text in texts]
-        for indices in _batches([len(row) for row in tokens]):
-            with self._lock, self._pools.limit(limits=self._threads, user_api="blas"):
-                vectors[indices] = self._network.run([tokens[index] for index in indices])
+
+        def computed(indices: Sequence[int]) -> Vectors:
+            return self._network.run([tokens[index] for index in indices])
+
+        parts = list(_batches([len(row) for row in tokens]))
+        with self._one_core.for_products(), ThreadPoolExecutor(self._threads) as pool:
+            for indices, rows in zip(parts, pool.map(computed, parts), strict=True):
+                vectors[indices] = rows
         return vectors
 
     def tokens(self, text: str, role: Role) -> list[int]:
-        """The numbers of a text's pieces, its role and its ends among them."""
+        """The numbers of a text's pieces, its role and its ends among them; at most as many as it has characters.
+
+        A character may stand for eighteen, and a mail of these would otherwise take seconds.
+        """
         first, last = self._ends
-        numbers = self._tokenizer.encode(f"{role}: {readable(text, MAX_CHARACTERS)}", MAX_CHARACTERS)
-        return [first, *numbers[: MAX_TOKENS - 2], last]
+        marked = f"{role}: {readable(text, MAX_CHARACTERS)}"
+        numbers = self._tokenizer.encode(marked, MAX_CHARACTERS)
+        return [first, *numbers[: min(len(marked), MAX_TOKENS - 2)], last]
+
+
+class OneCore:
+    """Limits the matrix library to one core per product while anybody computes; the limit is the whole process's."""
+
+    def __init__(self) -> None:
+        self._pools = ThreadpoolController()
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    @contextmanager
+    def for_products(self) -> Iterator[None]:
+        """The last of those who compute at once restores the limit."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limit = self._pools.limit(limits=1, user_api="blas")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._limit.restore_original_limits()
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

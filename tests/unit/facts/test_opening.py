@@ -29,6 +29,10 @@ class Counting(WordEmbedder):
     def embedder(self) -> Counting:
         return self
 
+    @property
+    def own_embedder(self) -> Counting:
+        return self
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 

@@ -73,3 +73,13 @@ def test_what_a_long_sentence_repeats_is_one_passage() -> None:
     passages.update([page_source("https://a.example/", "", "word " * 1000)])
     found = passages.find("word", 100)
     assert len(found) == len({(passage.first, passage.last, passage.text) for passage in found})
+
+
+def test_a_question_never_reaches_the_embedder_that_keeps_vectors() -> None:
+    """Rule: the sources are the company's, the question is a customer's."""
+    asked, own = WordEmbedder(), WordEmbedder()
+    collection = Collection(memory_client(), "kept-passages")
+    passages = PassageIndex(collection, asked, in_characters(80, 20), Ways.BOTH, own=own)
+    passages.update([page_source("https://a.example/", "", "Money goes back within a week.")])
+    passages.find("where is my money", 5)
+    assert (own.embedded, asked.embedded) == (["Money goes back within a week."], ["where is my money"])

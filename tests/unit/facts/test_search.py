@@ -62,6 +62,23 @@ def test_a_text_is_embedded_once_until_the_topics_change(search: CompanySearch, 
     assert search.nearest("a lost invoice")[0].topic == "document:10"
 
 
+def test_a_customers_text_never_reaches_the_embedder_that_keeps_vectors(embedder: WordEmbedder) -> None:
+    """Rule: topics and documents are embedded by it, and what is asked by the other, at each use of a text."""
+    own, asked = WordEmbedder(), "a lost invoice"
+    made = CompanySearch(
+        {"minilm": embedder}, {"minilm": Index(memory_client(), own, name="search-own")}, own={"minilm": own}
+    )
+    made.update([REFUND, PASSWORD])
+    made.nearest(asked)
+    made.read([asked])
+    made.sections(asked, document(9, "## Yearly plans\n\nWithin 30 days.\n\n## Others\n\nNever."))
+    made.similarities(asked, ["an answer"])
+    assert asked in embedder.asked
+    assert asked not in own.asked
+    assert "Within 30 days." in " ".join(own.asked)
+    assert "Within 30 days." not in " ".join(embedder.asked)
+
+
 def test_only_new_texts_are_embedded_again(search: CompanySearch) -> None:
     assert search.update([REFUND, PASSWORD]) == 0
     assert search.update([REFUND, PASSWORD, Topic(key="document:10", title="Invoice")]) == 1

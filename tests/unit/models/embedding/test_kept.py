@@ -1,0 +1,117 @@
+"""A machine embeds each of the company's texts once, and a file that cannot be used costs time alone."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support_agent.models.embedding import kept
+from support_agent.models.embedding.kept import KeptEmbedder
+from tests.unit.facts.words import WordEmbedder
+
+TEXTS = ["Refunds are paid within 30 days.", "Refunds", "", "a\ud800b", "Refunds"]
+
+
+def keeping(path: Path, most: int = 100, name: str = "words") -> tuple[KeptEmbedder, WordEmbedder]:
+    inner = WordEmbedder(name)
+    return KeptEmbedder(inner, path, most=most), inner
+
+
+def test_a_text_is_embedded_once_whichever_process_asks(tmp_path: Path) -> None:
+    """Rule: the second start reads what the first has written, in any order; a text twice in a call counts once."""
+    first, asked = keeping(tmp_path / "file")
+    vectors = first.embed(TEXTS)
+    assert asked.embedded == TEXTS[:4]
+    again, asked_again = keeping(tmp_path / "file")
+    assert np.array_equal(again.embed(TEXTS[::-1]), vectors[::-1])
+    assert asked_again.embedded == []
+    assert np.array_equal(vectors, WordEmbedder().embed(TEXTS))
+    assert again.embed([]).shape == (0, again.dimensions)
+
+
+def test_each_model_and_each_role_has_its_own_vectors(tmp_path: Path) -> None:
+    keeping(tmp_path / "file")[0].embed(["Refunds"], "passage")
+    same, asked = keeping(tmp_path / "file")
+    same.embed(["Refunds"], "query")
+    other, asked_other = keeping(tmp_path / "file", name="others")
+    other.embed(["Refunds"], "passage")
+    assert asked.embedded == asked_other.embedded == ["Refunds"]
+
+
+def test_the_oldest_vectors_go_first(tmp_path: Path) -> None:
+    for number in range(5):
+        keeping(tmp_path / "file", most=3)[0].embed([str(number)])
+    last, asked = keeping(tmp_path / "file", most=3)
+    last.embed(["2", "3", "4"])
+    assert asked.embedded == []
+    last.embed(["1"])
+    assert asked.embedded == ["1"]
+
+
+def test_a_damaged_vector_is_computed_again_and_replaced(tmp_path: Path) -> None:
+    """Rule: one changed bit is seen; the file is whole afterwards."""
+    wanted = keeping(tmp_path / "file")[0].embed(TEXTS)
+    with closing(sqlite3.connect(tmp_path / "file")) as file, file:
+        ((number, row),) = file.execute("SELECT number, vector FROM vectors LIMIT 1").fetchall()
+        damaged = row[:-2] + bytes([row[-2] ^ 1]) + row[-1:]
+        file.execute("UPDATE vectors SET vector = ? WHERE number = ?", [damaged, number])
+    mended, asked = keeping(tmp_path / "file")
+    assert np.array_equal(mended.embed(TEXTS), wanted)
+    assert len(asked.embedded) == 1
+    whole, asked_later = keeping(tmp_path / "file")
+    whole.embed(TEXTS)
+    assert asked_later.embedded == []
+
+
+@pytest.mark.parametrize("what", ["no database", "another database", "no folder", "a folder"])
+def test_a_file_that_cannot_be_used_costs_time_alone(tmp_path: Path, what: str) -> None:
+    """Rule: it is tried once, and what was there stays as it was."""
+    path = tmp_path / "folder" / "file"
+    match what:
+        case "no database":
+            path.parent.mkdir()
+            path.write_bytes(b"not SQLite, and longer than its header" * 100)
+        case "another database":
+            path.parent.mkdir()
+            with closing(sqlite3.connect(path)) as file, file:
+                file.execute("CREATE TABLE vectors (mine TEXT)")
+        case "a folder":
+            path.mkdir(parents=True)
+    before = path.read_bytes() if path.is_file() else None
+    embedder, asked = keeping(path)
+    for _ in range(2):
+        assert np.array_equal(embedder.embed(TEXTS), WordEmbedder().embed(TEXTS))
+    assert asked.embedded == TEXTS[:4] * 2
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_the_file_holds_no_text(tmp_path: Path) -> None:
+    keeping(tmp_path / "file")[0].embed(TEXTS)
+    assert b"Refunds" not in (tmp_path / "file").read_bytes()
+
+
+def test_several_may_use_the_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: writers wait for each other, and none gives the file up."""
+    monkeypatch.setattr(kept, "BATCH", 4)
+    monkeypatch.setattr(kept, "BUSY_S", 60.0)
+    texts = [f"text {number}" for number in range(40)]
+    found = []
+
+    def ask() -> None:
+        found.append(keeping(tmp_path / "file")[0].embed(texts))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert all(np.array_equal(vectors, WordEmbedder().embed(texts)) for vectors in found)
+    last, asked = keeping(tmp_path / "file")
+    last.embed(texts)
+    assert asked.embedded == []
