@@ -53,7 +53,7 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
                 model=cast("LanguageModel", NoModel()),
                 company=company,
                 templates=templates,
-                search=open_topic_search(settings, in_memory=True, name="desk"),
+                search=open_topic_search(settings, in_memory=True, name="desk", keeps_vectors=True),
             )
 
         def decider() -> Decider:

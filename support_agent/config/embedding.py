@@ -40,8 +40,9 @@ class EmbeddingSettings(Frozen):
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Cores for each model; 0: the fastest number, which is one for `use` and at most four for the others."""
     kept_vectors: Annotated[int, Field(ge=0, le=10_000_000)] = 200_000
-    """Vectors of the company's texts that are kept beside the models, 2 kB each, for dry runs and the desk, which would
-    compute them at each start; the oldest go first; 0: none. Where that folder is read-only, none is kept."""
+    """Most vectors of the company's texts to keep in `vectors.sqlite3` beside the models, 2 kB each, so that dry runs
+    and the desk need not compute them at each start. The oldest are deleted first. 0: none; delete the file yourself.
+    In a read-only folder, as in the containers of `deploy/`, none is kept."""
 
     @field_validator("models")
     @classmethod

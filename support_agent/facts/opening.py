@@ -39,16 +39,19 @@ def open_search(settings: Settings, company: Company, *, in_memory: bool, name: 
     """
     from support_agent.facts.topics import topics_of
 
-    search = open_topic_search(settings, in_memory=in_memory, name=name)
+    search = open_topic_search(settings, in_memory=in_memory, name=name, keeps_vectors=True)
     search.update(topics_of(company))
     return search
 
 
-def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "options") -> CompanySearch:
+def open_topic_search(
+    settings: Settings, *, in_memory: bool, name: str = "options", keeps_vectors: bool = False
+) -> CompanySearch:
     """An empty search.
 
     Args:
         name: Prefix of its collections in the vector store; each one in memory needs its own.
+        keeps_vectors: Keep the vectors of its topics on the disk: they are the company's own words, not its customers'.
     """
     from support_agent.facts.index import Index, memory_client, open_client
     from support_agent.facts.search import ENGLISH, CompanySearch
@@ -61,7 +64,7 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
     client, keep_s = (memory_client(), 0.0) if in_memory else (open_client(settings.chroma), settings.chroma.keep_s)
     name = settings.chroma.collection(name)
     names = {model: name if model == ENGLISH else f"{name}-{model}" for model in models}
-    own = keeping(embedders, settings)
+    own = keeping(embedders, settings) if keeps_vectors else embedders
     indexes = {model: Index(client, own[model], name=names[model], keep_s=keep_s) for model in models}
     return CompanySearch(embedders, indexes, own=own)
 

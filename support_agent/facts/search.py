@@ -3,7 +3,8 @@
 A question is compared as a whole and sentence by sentence; the result is the mean of the whole text's similarity and
 its nearest sentence's, so that a long story does not hide a short question. It is compared with the title and summary,
 the example questions and the sections of each topic: in every embedder, by character n-grams, and by a classifier that
-is fitted to these texts whenever they change. The combiner weighs the scores, not this module.
+is fitted to these texts whenever they change; what kind of thing answers it is estimated, too. The combiner weighs the
+scores, not this module.
 
 With more than `MOST_FITTED` topics the vector store proposes candidates for each question, and classifier and n-grams
 are fitted to these alone.
@@ -28,6 +29,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[impo
 from support_agent.company.documents import Document
 from support_agent.company.text import split_sentences
 from support_agent.errors import TransientError
+from support_agent.facts.answer_kinds import kinds_version, log_odds
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
 from support_agent.facts.phrasing import Phrasing
@@ -147,8 +149,9 @@ class CompanySearch:
 
     @property
     def version(self) -> str:
-        """Identifies the section vote and the indexed texts, and so the texts of the classifier."""
-        return f"{self._sections.version} {id_of(*(index.version for index in self._indexes.values()))}"
+        """Identifies the votes and the indexed texts, and so the texts of the classifier."""
+        texts = id_of(*(index.version for index in self._indexes.values()))
+        return f"{self._sections.version} {kinds_version(self._embedders)} {texts}"
 
     def update(self, topics: Sequence[Topic]) -> int:
         """Search in these topics from now on; returns how many texts had to be embedded.
@@ -253,6 +256,7 @@ class CompanySearch:
         fitted = self._fitted or self._fit(self._candidates(asked))
         likeness = _likeness(fitted, asked)
         fluency = self._fluency(text)
+        account, person = map(float, nearness(log_odds(asked)))
         scores = _scores(fitted, text, asked)
         matches = []
         for key in fitted.names:
@@ -264,6 +268,8 @@ class CompanySearch:
                 examples=len(self._topics[key].questions),
                 characters=len(text),
                 fluency=fluency,
+                account_log_odds=account,
+                person_log_odds=person,
             )
             matches.append(Match(topic=key, score=_score(signals), signals=signals))
         rank = _ranks(matches)

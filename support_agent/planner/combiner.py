@@ -140,9 +140,14 @@ def features_of(matches: Sequence[Match]) -> tuple[list[Features], Features]:
         matches: Every topic that may answer, 1..n.
     """
     signals = [match.signals or _of_score(match.score) for match in matches]
+    is_account = [match.topic.startswith(ACCOUNT) for match in matches]
     topics: list[Features] = [
-        {"no_examples": float(not own.examples), "account": float(match.topic.startswith(ACCOUNT))}
-        for own, match in zip(signals, matches, strict=True)
+        {
+            "no_examples": float(not own.examples),
+            "account": float(is_value),
+            "account.asked": is_value * own.account_log_odds,
+        }
+        for own, is_value in zip(signals, is_account, strict=True)
     ]
     for embedder in EMBEDDERS:
         _add_likeness(topics, signals, embedder)
@@ -194,7 +199,7 @@ def _add_classifier(topics: list[Features], signals: Sequence[Signals]) -> None:
 
 
 def _of_list(topics: Sequence[Features], signals: Sequence[Signals]) -> Features:
-    """Features of `none`: the highest similarity, its lead over the others, and how far the voters agree."""
+    """Features of `none`: the highest similarity, its lead over the others, how far the voters agree, and the kind."""
     none: Features = {"bias": 1.0, "topics": math.log(len(signals)), "length": math.log(1 + signals[0].characters)}
     tops = []
     for embedder in EMBEDDERS:
@@ -214,6 +219,7 @@ def _of_list(topics: Sequence[Features], signals: Sequence[Signals]) -> Features
         none["classifier.most"] = TENTHS / 2 * max(classified)
         tops.append(max(range(len(signals)), key=lambda place: signals[place].classifier or 0.0))
     none["disagreement"] = float(len(set(tops)))
+    none["person.asked"] = signals[0].person_log_odds
     none["fluency"] = signals[0].fluency.get(EMBEDDERS[0], 1.0)
     return none
 

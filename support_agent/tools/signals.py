@@ -1,6 +1,6 @@
 """The signals for a topic before the language model is asked: raw numbers that the combiner weighs.
 
-They depend only on the company's texts and the embedders, not on the weights. Checked by
+They depend on the company's texts, the embedders and small votes of their own, not on the combiner. Checked by
 tests/unit/facts/test_search.py.
 """
 
@@ -32,3 +32,7 @@ class Signals(Frozen):
     characters: int = 0
     """Length of the question."""
     fluency: dict[str, float] = Field(default_factory=dict)
+    account_log_odds: float = 0.0
+    """By the question alone: an account value answers it, against a document; see `facts.answer_kinds`."""
+    person_log_odds: float = 0.0
+    """The same of a person."""

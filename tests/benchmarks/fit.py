@@ -51,8 +51,8 @@ SETS = (("minilm", "use", "e5"), ("minilm", "use"))
 """The embedders that weights are fitted to, those of the default first."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
-VERSIONS = {"e5+minilm+use": "topic-7", "minilm+use": "topic-6"}
-"""By set; changes with its weights."""
+VERSION = "topic-8"
+"""Changes with the weights."""
 RIDGE = 0.03
 RIDGE_ASKED = 0.01
 SHORTLIST = PlannerSettings().shortlist
@@ -112,7 +112,7 @@ def main() -> None:
 def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
     """The weights of one set of embedders; printed is what each company gets from the fit to the others."""
     without = [fit([other for other in groups if trade(other) != trade(group)]) for group in groups]
-    combiner = Combiner(version=VERSIONS[name], silent=fit(groups), asked=fit_asked(groups, without))
+    combiner = Combiner(version=VERSION, silent=fit(groups), asked=fit_asked(groups, without))
     for is_asked in (False, True):
         _print(f"{name}, {'with' if is_asked else 'without'} the language model's votes, each company left out:")
         for group, weights in zip(groups, without, strict=True):

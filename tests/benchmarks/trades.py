@@ -1,7 +1,7 @@
 """Reads `tests/trades/NAME.txt`: the pages and account values of made-up companies, and questions to them.
 
-They are there for learning the adapter of E5 alone (`tests.benchmarks.adapter`), so a file is short: no database, no
-mails, nothing of a company that is measured or of its trade. A line is one of
+They are there for fitting the adapter of E5 (`adapter`) and the vote on kinds of answers (`answer_kinds`) alone, so a
+file is short: no database, no mails, nothing of a company that is measured or of its trade. A line is one of
 
     # Company | what it does | language of its pages
     ## 1 Title of a document | summary
@@ -36,7 +36,7 @@ class Page(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether a question is labelled with its number: a section or an account value."""
-        return "." in self.number or self.number.startswith("F")
+        return "." in self.number or is_account(self.number)
 
 
 class Question(NamedTuple):
@@ -58,6 +58,11 @@ class Trade(NamedTuple):
 def topic_of(number: str) -> str:
     """The topic of a section or a topic."""
     return number.partition(".")[0]
+
+
+def is_account(page: str) -> bool:
+    """Whether the number is that of an account value."""
+    return page.startswith("F")
 
 
 def trades() -> Iterator[Trade]:

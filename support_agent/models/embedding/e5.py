@@ -88,7 +88,6 @@ class MultilingualE5:
             file.pieces, file.scores, unknown=file.unknown, markers=markers, replacements=file.replacements
         )
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
-        self._one_core = OneCore()
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts."""
@@ -99,8 +98,13 @@ class MultilingualE5:
             return self._network.run([tokens[index] for index in indices])
 
         parts = list(_batches([len(row) for row in tokens]))
-        with self._one_core.for_products(), ThreadPoolExecutor(self._threads) as pool:
-            for indices, rows in zip(parts, pool.map(computed, parts), strict=True):
+        with ONE_CORE.limited():
+            if len(parts) == 1 or self._threads == 1:
+                found = list(map(computed, parts))
+            else:
+                with ThreadPoolExecutor(self._threads) as pool:
+                    found = list(pool.map(computed, parts))
+            for indices, rows in zip(parts, found, strict=True):
                 vectors[indices] = rows
         return vectors
 
@@ -116,21 +120,20 @@ class MultilingualE5:
 
 
 class OneCore:
-    """Limits the matrix library to one core per product while anybody computes; the limit is the whole process's."""
+    """Limits the matrix library to one core per product while any call of E5 runs: the limit is the whole process's."""
 
     def __init__(self) -> None:
-        self._pools = ThreadpoolController()
         self._lock = threading.Lock()
         self._users = 0
         self._limit: Any = None
 
     @contextmanager
-    def for_products(self) -> Iterator[None]:
+    def limited(self) -> Iterator[None]:
         """The last of those who compute at once restores the limit."""
         with self._lock:
+            if not self._users:
+                self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
             self._users += 1
-            if self._users == 1:
-                self._limit = self._pools.limit(limits=1, user_api="blas")
         try:
             yield
         finally:
@@ -138,6 +141,9 @@ class OneCore:
                 self._users -= 1
                 if not self._users:
                     self._limit.restore_original_limits()
+
+
+ONE_CORE = OneCore()
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

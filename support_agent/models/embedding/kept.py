@@ -1,18 +1,19 @@
 """Vectors of the company's own texts, kept in a file: a machine embeds each text once.
 
 Dry runs, the desk and the demo have their index in memory and would embed every document again, the larger models for
-half a minute. The file holds checksums and vectors. Customers' texts are not to be embedded here. A file that cannot be
-used costs time alone: vectors are computed.
+half a minute. The file holds checksums and vectors, never a text. What belongs to customers goes to the plain embedder:
+tests/unit/facts checks it for the search and for the passages.
 
-Invariant: a vector is that of the embedder, whatever happened to the file, whichever processes use it at once.
-tests/unit/models/embedding/test_kept.py checks it.
+Invariant: if the file is damaged, busy, full or read-only, vectors are computed as before, and no other vector is
+returned. tests/unit/models/embedding/test_kept.py checks it.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -27,12 +28,18 @@ from support_agent.models.embedding.port import Embedder, Role, Vectors
 log = structlog.get_logger(__name__)
 FILE = "vectors.sqlite3"
 TABLE = "CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY, key BLOB UNIQUE, vector BLOB)"
+SELECT = "SELECT key, vector FROM vectors WHERE typeof(vector) = 'blob' AND length(vector) = ? AND key IN ({})"
+OWNER_ALONE = 0o600
 BATCH = 256
-"""Texts that are embedded, then kept: an interrupted first run has not worked in vain."""
+"""Texts embedded, then kept, at a time: an interrupted first run can go on."""
 BUSY_S = 2.0
 """Longest wait for another process, which writes a batch in milliseconds."""
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+READ, WRITE = "ro", "rw"
 CRC_BYTES = 4
 """Before each vector: the checksum of its key and itself."""
+LENGTH_ERROR = 1e-3
+"""How far the length of a vector may be from 1."""
 T = TypeVar("T")
 
 
@@ -43,11 +50,11 @@ class KeptEmbedder:
         """Keep the vectors of an embedder; other embedders may share the file.
 
         Args:
-            path: The file; it is made when it is needed.
+            path: The file; it is made when it is needed, for its owner alone.
             most: Vectors in the file, of all embedders; the oldest go first.
         """
         self._embedder, self._path, self._most = embedder, path, most
-        self._is_usable = True
+        self._modes = {READ, WRITE}
 
     @property
     def name(self) -> str:
@@ -66,19 +73,21 @@ class KeptEmbedder:
         for rows in batches(range(len(texts)), BATCH):
             found = self._read([keys[row] for row in rows])
             new = {keys[row]: texts[row] for row in rows if keys[row] not in found}
-            if new:
-                made = dict(zip(new, self._embedder.embed(list(new.values()), role), strict=True))
-                self._write(made)
-                found |= made
-            vectors[rows] = [found[keys[row]] for row in rows]
+            made = dict(zip(new, self._embedder.embed(list(new.values()), role), strict=True)) if new else {}
+            vectors[rows] = [(found | made)[keys[row]] for row in rows]
+            self._write({key: vector for key, vector in made.items() if self._is_whole(vector)})
         return vectors
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The vectors that are kept, and undamaged."""
-        marks = ", ".join("?" * len(keys))
-        select = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"
-        rows: list[tuple[bytes, bytes]] = self._use(lambda file: file.execute(select, keys).fetchall(), [])
-        return {key: vector for key, row in rows if (vector := _unpacked(key, row)) is not None}
+        size = CRC_BYTES + self.dimensions * np.dtype("<f4").itemsize
+
+        def read(file: sqlite3.Connection) -> dict[bytes, Vectors]:
+            rows = file.execute(SELECT.format(", ".join("?" * len(keys))), [size, *keys]).fetchall()
+            unpacked = ((key, _unpacked(key, row)) for key, row in rows)
+            return {key: vector for key, vector in unpacked if vector is not None and self._is_whole(vector)}
+
+        return self._use(read, otherwise={}, mode=READ) if self._path.is_file() else {}
 
     def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep these, and drop the oldest beyond the most."""
@@ -86,23 +95,35 @@ class KeptEmbedder:
 
         def write(file: sqlite3.Connection) -> None:
             with file:
+                file.execute(TABLE)
                 file.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
                 file.execute("DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?", [self._most])
 
-        self._use(write, None)
+        if not rows:
+            return
+        with suppress(OSError):  # it is there, or sqlite says why it cannot be made
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ALONE))
+        self._use(write, otherwise=None, mode=WRITE)
 
-    def _use(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Work on the file; a problem is logged and ends its use by this embedder."""
-        if not self._is_usable:
+    def _use(self, work: Callable[[sqlite3.Connection], T], *, otherwise: T, mode: str) -> T:
+        """Work on the file; whatever is wrong with it costs time alone, and ends this use of it unless it is busy."""
+        if mode not in self._modes:
             return otherwise
         try:
-            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as file:
-                file.execute(TABLE)
+            with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode={mode}", BUSY_S, uri=True)) as file:
                 return work(file)
-        except sqlite3.Error as error:
-            self._is_usable = False
-            log.warning("vectors_not_kept", file=str(self._path), error=first_line(error))
+        except Exception as error:  # a damaged file raises TypeError and UnicodeDecodeError, too
+            if getattr(error, "sqlite_errorcode", None) not in BUSY:
+                self._modes.remove(mode)
+                tell = log.info if mode == WRITE else log.warning
+                tell(
+                    "vectors_not_kept", file=str(self._path), error=first_line(error), todo="delete it if it is damaged"
+                )
             return otherwise
+
+    def _is_whole(self, vector: Vectors) -> bool:
+        """Whether it is one of this embedder: what is kept once is believed for good."""
+        return vector.shape == (self.dimensions,) and abs(float(np.linalg.norm(vector)) - 1) < LENGTH_ERROR
 
 
 def _packed(key: bytes, vector: Vectors) -> bytes:
@@ -113,5 +134,5 @@ def _packed(key: bytes, vector: Vectors) -> bytes:
 def _unpacked(key: bytes, packed: bytes) -> Vectors | None:
     """The vector; None: its row is damaged."""
     row = packed[CRC_BYTES:]
-    is_whole = packed[:CRC_BYTES] == crc32(key + row).to_bytes(CRC_BYTES, "big")
-    return np.frombuffer(row, dtype="<f4") if is_whole else None
+    is_undamaged = packed[:CRC_BYTES] == crc32(key + row).to_bytes(CRC_BYTES, "big")
+    return np.frombuffer(row, dtype="<f4") if is_undamaged else None

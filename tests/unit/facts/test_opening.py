@@ -11,10 +11,15 @@ from typing import Any, cast
 import pytest
 
 from support_agent.company.company import Company
+from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
 from support_agent.config.facts import FactSettings, GradingSettings, Ways
 from support_agent.config.loading import load
+from support_agent.config.settings import ModelSettings, Settings
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.facts.opening import open_rooms
+from support_agent.facts.opening import open_rooms, open_topic_search
+from support_agent.facts.topics import Topic
+from support_agent.models import embedders
+from support_agent.models.embedding.kept import FILE
 from tests.unit.facts.words import WordEmbedder
 
 
@@ -74,3 +79,20 @@ def test_the_version_names_topics_and_passages(tmp_path: Path) -> None:
 
     assert version(company, "1") == version(company, "1")
     assert len({version(company, "1"), version(company, "2"), version(fewer, "1")}) == 3
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_only_vectors_of_the_companys_own_topics_are_kept_on_the_disk(
+    is_own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: `eval intents` compares customers' questions, and leaves nothing of them behind."""
+    embedder = Counting()
+    monkeypatch.setattr("support_agent.facts.opening.open_embedder", lambda _: embedder)
+    monkeypatch.setattr(embedders, "load_embedders", lambda *_, **__: (embedder,))
+    monkeypatch.setattr(embedders, "FILE", FILE)
+    settings = Settings(
+        model=ModelSettings(cache_dir=tmp_path), embedding=EmbeddingSettings(models=(EmbeddingModel.MINILM,))
+    )
+    search = open_topic_search(settings, in_memory=True, name=f"kept-{is_own}", keeps_vectors=is_own)
+    search.update([Topic(key="document:1", title="Refund")])
+    assert (tmp_path / FILE).exists() is is_own

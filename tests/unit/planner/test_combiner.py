@@ -52,6 +52,24 @@ def test_where_nothing_is_near_none_is_likelier_than_where_something_is() -> Non
     assert far > near
 
 
+def test_a_question_that_by_itself_asks_for_a_person_or_the_account_gets_what_it_asks_for_sooner() -> None:
+    """Rule: the vote on the kind of answer speaks for `none`, or for every account value, and against the others."""
+    field = Match(topic="field:plan", score=0.5, signals=match(2, 0.5).signals)
+
+    def chances(**changes: float) -> list[float]:
+        listed = [match(1, 0.5), field]
+        own = [
+            one.model_copy(update={"signals": (one.signals or Signals(likeness={})).model_copy(update=changes)})
+            for one in listed
+        ]
+        return committed().chances(*features_of(own), None, Calibration())
+
+    document, account, none = chances()
+    assert chances(person_log_odds=2.0)[2] > none > chances(person_log_odds=-2.0)[2]
+    assert chances(account_log_odds=2.0)[1] > account > chances(account_log_odds=-2.0)[1]
+    assert chances(account_log_odds=2.0)[0] < document
+
+
 def test_an_embedder_that_does_not_read_the_language_has_no_say() -> None:
     """The English one, of a Polish question: whatever it finds near."""
     foreign = {"minilm": 0.0, "use": 1.0}

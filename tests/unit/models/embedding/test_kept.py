@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from support_agent.models.embedding import kept
-from support_agent.models.embedding.kept import KeptEmbedder
+from support_agent.models.embedding.kept import OWNER_ALONE, KeptEmbedder
 from tests.unit.facts.words import WordEmbedder
 
 TEXTS = ["Refunds are paid within 30 days.", "Refunds", "", "a\ud800b", "Refunds"]
@@ -53,19 +54,68 @@ def test_the_oldest_vectors_go_first(tmp_path: Path) -> None:
     assert asked.embedded == ["1"]
 
 
-def test_a_damaged_vector_is_computed_again_and_replaced(tmp_path: Path) -> None:
-    """Rule: one changed bit is seen; the file is whole afterwards."""
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda row: row[:-2] + bytes([row[-2] ^ 1]) + row[-1:],
+        lambda row: row[:-4],
+        lambda row: row * 100,
+        lambda _: None,
+        lambda _: 5,
+        lambda row: "x" * len(row),
+    ],
+)
+def test_a_damaged_vector_is_computed_again_and_replaced(tmp_path: Path, damaged: Callable[[bytes], object]) -> None:
+    """Rule: one changed bit is seen, and any other value; the file is whole afterwards."""
     wanted = keeping(tmp_path / "file")[0].embed(TEXTS)
     with closing(sqlite3.connect(tmp_path / "file")) as file, file:
         ((number, row),) = file.execute("SELECT number, vector FROM vectors LIMIT 1").fetchall()
-        damaged = row[:-2] + bytes([row[-2] ^ 1]) + row[-1:]
-        file.execute("UPDATE vectors SET vector = ? WHERE number = ?", [damaged, number])
+        file.execute("UPDATE vectors SET vector = ? WHERE number = ?", [damaged(row), number])
     mended, asked = keeping(tmp_path / "file")
     assert np.array_equal(mended.embed(TEXTS), wanted)
     assert len(asked.embedded) == 1
     whole, asked_later = keeping(tmp_path / "file")
     whole.embed(TEXTS)
     assert asked_later.embedded == []
+
+
+@pytest.mark.parametrize("wrong", [np.nan, 0.5])
+def test_a_vector_that_no_embedder_should_make_is_not_kept(tmp_path: Path, wrong: float) -> None:
+    """Rule: what an embedder got wrong once is computed again by the next."""
+    broken, inner = keeping(tmp_path / "file")
+    inner.embed = lambda texts, role="passage": np.full((len(texts), inner.dimensions), wrong, np.float32)  # type: ignore[method-assign]
+    broken.embed(["Refunds"])
+    assert np.array_equal(keeping(tmp_path / "file")[0].embed(["Refunds"]), WordEmbedder().embed(["Refunds"]))
+
+
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+    keeping(tmp_path / "file")[0].embed(TEXTS)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == OWNER_ALONE
+
+
+def test_a_busy_file_is_used_again_once_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: another process that holds the file costs time alone; the next call keeps its vectors."""
+    monkeypatch.setattr(kept, "BUSY_S", 0.01)
+    embedder, asked = keeping(tmp_path / "file")
+    embedder.embed(["first"])
+    with closing(sqlite3.connect(tmp_path / "file", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert embedder.embed(["first", "second"]).shape == (2, embedder.dimensions)
+        other.execute("ROLLBACK")
+    embedder.embed(["first", "second"])
+    embedder.embed(["first", "second"])
+    assert asked.embedded == ["first", "first", "second", "second"]
+
+
+def test_what_cannot_be_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: a full or read-only disk ends writing alone, after one try."""
+    keeping(tmp_path / "file")[0].embed(["kept"])
+    monkeypatch.setattr(kept, "TABLE", "CREATE TABLE nowhere.vectors (number)")
+    embedder, asked = keeping(tmp_path / "file")
+    embedder.embed(["kept", "new"])
+    monkeypatch.undo()
+    embedder.embed(["kept", "new"])
+    assert asked.embedded == ["new", "new"]
 
 
 @pytest.mark.parametrize("what", ["no database", "another database", "no folder", "a folder"])

@@ -19,7 +19,7 @@ def test_the_limit_stands_until_the_last_one_has_computed() -> None:
     """Rule: of two that compute at once, the first to end does not lift the limit of the other."""
     with threadpool_limits(2, user_api="blas"):
         before, one = cores(), OneCore()
-        first, second = one.for_products(), one.for_products()
+        first, second = one.limited(), one.limited()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)
@@ -30,6 +30,6 @@ def test_the_limit_stands_until_the_last_one_has_computed() -> None:
 
 def test_an_error_restores_the_limit() -> None:
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(ValueError, match="broken"), OneCore().for_products():
+        with pytest.raises(ValueError, match="broken"), OneCore().limited():
             raise ValueError("broken")
         assert cores() == {2}
