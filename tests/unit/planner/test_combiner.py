@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_agent.config.embedding import EMBEDDERS
 from support_agent.planner.combiner import (
     Calibration,
     Votes,
@@ -21,7 +22,7 @@ from tests.fakes import PLAIN
 
 
 def match(number: int, near: float, **changes: object) -> Match:
-    signals = Signals(likeness={"minilm": {"head": near}, "use": {"head": near}}, fluency={"minilm": 1.0, "use": 1.0})
+    signals = Signals(likeness={name: {"head": near} for name in EMBEDDERS}, fluency=dict.fromkeys(EMBEDDERS, 1.0))
     return Match(topic=f"document:{number}", score=near, signals=signals.model_copy(update=changes))
 
 
