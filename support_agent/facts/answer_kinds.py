@@ -1,9 +1,10 @@
 """Estimates from the question alone what would answer it: a document, a value of the customer's account, or a person.
 
-A person's questions are those that nothing at a made-up company answered: something must be done, a complaint, a
-neighbouring service, a detail. A fitted vote on the vectors of the question: multinomial logistic regression, of which
-only the weights ship (`answer_kinds.json`, written by `python -m tests.benchmarks.answer_kinds --fit`, from questions
-in eight languages). No words are listed. The combiner weighs the result with what the company's own texts say.
+The vote is a multinomial logistic regression on the vectors of the question, of which only the weights ship
+(`answer_kinds.json`, written by `python -m tests.benchmarks.answer_kinds --fit` from questions to made-up companies in
+eight languages). A question counted for a person if nothing at its company answered it: a request to do something, a
+complaint, a neighbouring service, a detail. No words are listed. The combiner weighs the result with what the
+company's own texts say.
 
 Invariant: without weights for the embedders, and where a vector is not finite, the log-odds are 0. Checked by
 tests/unit/facts/test_answer_kinds.py; measured by `python -m tests.benchmarks.answer_kinds`.
@@ -43,11 +44,11 @@ def log_odds(vectors: Mapping[str, Vectors]) -> NDArray[np.float64]:
     Args:
         vectors: Of the same texts by each embedder, in the role of a question.
     """
-    weights = committed().get(set_name(vectors))
     x = inputs(vectors)
+    weights = _columns(set_name(vectors))
     if weights is None:
         return np.zeros((len(x), len(KINDS)))
-    odds = x @ np.array([weights.account, weights.person]).T
+    odds = x @ weights
     return np.where(np.isfinite(odds), np.clip(odds, -MOST_LOG_ODDS, MOST_LOG_ODDS), 0.0)
 
 
@@ -65,6 +66,13 @@ def inputs(vectors: Mapping[str, Vectors]) -> NDArray[np.float64]:
     """
     columns = [vectors[name].astype(np.float64) for name in EMBEDDERS if name in vectors]
     return np.hstack([*columns, np.ones((len(columns[0]), 1))])
+
+
+@cache
+def _columns(models: str) -> NDArray[np.float64] | None:
+    """The weights of a set of embedders, a column for each of `KINDS`; None: none were fitted for it."""
+    weights = committed().get(models)
+    return np.array([weights.account, weights.person]).T if weights else None
 
 
 @cache

@@ -3,8 +3,8 @@
 A question is compared as a whole and sentence by sentence; the result is the mean of the whole text's similarity and
 its nearest sentence's, so that a long story does not hide a short question. It is compared with the title and summary,
 the example questions and the sections of each topic: in every embedder, by character n-grams, and by a classifier that
-is fitted to these texts whenever they change; what kind of thing answers it is estimated, too. The combiner weighs the
-scores, not this module.
+is fitted to these texts whenever they change. `answer_kinds` estimates what kind of thing answers it. The combiner
+weighs the scores, not this module.
 
 With more than `MOST_FITTED` topics the vector store proposes candidates for each question, and classifier and n-grams
 are fitted to these alone.

@@ -129,7 +129,7 @@ class OneCore:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """The last of those who compute at once restores the limit."""
+        """The last of several concurrent calls restores the limit."""
         with self._lock:
             if not self._users:
                 self._limit = ThreadpoolController().limit(limits=1, user_api="blas")

@@ -1,16 +1,15 @@
 """Vectors of the company's own texts, kept in a file: a machine embeds each text once.
 
-Dry runs, the desk and the demo have their index in memory and would embed every document again, the larger models for
-half a minute. The file holds checksums and vectors, never a text. What belongs to customers goes to the plain embedder:
-tests/unit/facts checks it for the search and for the passages.
+Dry runs, the desk and the demo build their index in memory; without the file, each start would embed every document
+again. The file holds checksums and vectors, never a text. Customers' texts go to the plain embedder: tests/unit/facts
+checks it for the search and for the passages.
 
-Invariant: if the file is damaged, busy, full or read-only, vectors are computed as before, and no other vector is
-returned. tests/unit/models/embedding/test_kept.py checks it.
+Invariant: if the file is damaged, busy or read-only, or the disk is full, the vectors are computed instead.
+tests/unit/models/embedding/test_kept.py checks it.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -29,9 +28,9 @@ log = structlog.get_logger(__name__)
 FILE = "vectors.sqlite3"
 TABLE = "CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY, key BLOB UNIQUE, vector BLOB)"
 SELECT = "SELECT key, vector FROM vectors WHERE typeof(vector) = 'blob' AND length(vector) = ? AND key IN ({})"
-OWNER_ALONE = 0o600
+PRIVATE = 0o600
 BATCH = 256
-"""Texts embedded, then kept, at a time: an interrupted first run can go on."""
+"""Texts embedded at a time, then written: an interrupted first run can continue."""
 BUSY_S = 2.0
 """Longest wait for another process, which writes a batch in milliseconds."""
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -74,7 +73,8 @@ class KeptEmbedder:
             found = self._read([keys[row] for row in rows])
             new = {keys[row]: texts[row] for row in rows if keys[row] not in found}
             made = dict(zip(new, self._embedder.embed(list(new.values()), role), strict=True)) if new else {}
-            vectors[rows] = [(found | made)[keys[row]] for row in rows]
+            known = found | made
+            vectors[rows] = [known[keys[row]] for row in rows]
             self._write({key: vector for key, vector in made.items() if self._is_whole(vector)})
         return vectors
 
@@ -90,7 +90,9 @@ class KeptEmbedder:
         return self._use(read, otherwise={}, mode=READ) if self._path.is_file() else {}
 
     def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
-        """Keep these, and drop the oldest beyond the most."""
+        """Keep these, and delete the oldest beyond the most."""
+        if not vectors:
+            return
         rows = [(key, _packed(key, vector)) for key, vector in vectors.items()]
 
         def write(file: sqlite3.Connection) -> None:
@@ -99,14 +101,12 @@ class KeptEmbedder:
                 file.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
                 file.execute("DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?", [self._most])
 
-        if not rows:
-            return
-        with suppress(OSError):  # it is there, or sqlite says why it cannot be made
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ALONE))
+        with suppress(OSError):  # the file exists, or SQLite reports why it cannot be created
+            self._path.touch(PRIVATE, exist_ok=False)
         self._use(write, otherwise=None, mode=WRITE)
 
     def _use(self, work: Callable[[sqlite3.Connection], T], *, otherwise: T, mode: str) -> T:
-        """Work on the file; whatever is wrong with it costs time alone, and ends this use of it unless it is busy."""
+        """The result of the work on the file; an error, unless the file is busy, ends reading or writing for good."""
         if mode not in self._modes:
             return otherwise
         try:
@@ -114,7 +114,7 @@ class KeptEmbedder:
                 return work(file)
         except Exception as error:  # a damaged file raises TypeError and UnicodeDecodeError, too
             if getattr(error, "sqlite_errorcode", None) not in BUSY:
-                self._modes.remove(mode)
+                self._modes.discard(mode)  # another thread may have met it first
                 tell = log.info if mode == WRITE else log.warning
                 tell(
                     "vectors_not_kept", file=str(self._path), error=first_line(error), todo="delete it if it is damaged"
@@ -122,7 +122,7 @@ class KeptEmbedder:
             return otherwise
 
     def _is_whole(self, vector: Vectors) -> bool:
-        """Whether it is one of this embedder: what is kept once is believed for good."""
+        """Whether the embedder may have made it: a wrong vector in the file would be returned at every start."""
         return vector.shape == (self.dimensions,) and abs(float(np.linalg.norm(vector)) - 1) < LENGTH_ERROR
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support_agent.models.embedding import kept
-from support_agent.models.embedding.kept import OWNER_ALONE, KeptEmbedder
+from support_agent.models.embedding.kept import PRIVATE, KeptEmbedder
 from tests.unit.facts.words import WordEmbedder
 
 TEXTS = ["Refunds are paid within 30 days.", "Refunds", "", "a\ud800b", "Refunds"]
@@ -90,7 +90,7 @@ def test_a_vector_that_no_embedder_should_make_is_not_kept(tmp_path: Path, wrong
 
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     keeping(tmp_path / "file")[0].embed(TEXTS)
-    assert (tmp_path / "file").stat().st_mode & 0o777 == OWNER_ALONE
+    assert (tmp_path / "file").stat().st_mode & 0o777 == PRIVATE
 
 
 def test_a_busy_file_is_used_again_once_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
