@@ -24,7 +24,7 @@ from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import language_of
 from support_agent.core.modes import document_key
-from support_agent.core.proportions import lower_bound
+from support_agent.core.proportions import upper_bound
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import MAX_QUESTION, Answer, document_mail, shown_answer
 from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit, whole_number
@@ -201,7 +201,7 @@ def _rows(desk: Desk) -> tuple[tuple[Row, ...], tuple[Finding, ...]]:
     for number, standing in zip(numbers, standings, strict=True):
         record = standing.record
         named = [(language, files[number, language]) for found, language in files if found == number]
-        highest = 1 - lower_bound(record.judged - record.right, record.judged, settings.confidence)
+        highest = upper_bound(record.right, record.judged, settings.confidence)
         rows.append(
             Row(
                 number=number,

@@ -9,13 +9,15 @@ Source: temperature and bias as in Guo et al. 2017; fixed sequence of tests as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from math import ceil, exp, log
 from typing import NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
@@ -43,7 +45,6 @@ LEAST = 1e-9
 """Smallest probability in a logarithm."""
 SHARPNESS_PRIOR, SHIFT_PRIOR = 0.25, 0.5
 """Standard deviations of the prior on the logarithm of the sharpness and on the shift of `none`."""
-FIRST_STEP, LAST_STEP = 0.5, 0.001
 STEPS = 100
 """Only hundredths are tried as thresholds."""
 FEWEST_WRONG = 3
@@ -139,28 +140,15 @@ def fitted(choices: Sequence[tuple[Choice, frozenset[str]]]) -> Calibration:
         found = [vote.key in keys for vote in votes]
         right[row, : len(votes)] = found if any(found) else none[row, : len(votes)]
 
-    def loss(log_sharpness: float, shift: float) -> float:
+    def loss(tried: NDArray[np.float64]) -> float:
+        log_sharpness, shift = map(float, tried)
         raised = np.exp(exp(log_sharpness) * scores + shift * none)
         hits = (raised * right).sum(axis=1) / raised.sum(axis=1)
         prior = (log_sharpness / SHARPNESS_PRIOR) ** 2 / 2 + (shift / SHIFT_PRIOR) ** 2 / 2
         return prior - float(np.log(np.maximum(hits, LEAST)).sum())
 
-    log_sharpness, shift = _lowest(loss)
+    log_sharpness, shift = map(float, minimize(loss, np.zeros(2), method="Nelder-Mead").x)
     return Calibration(sharpness=round(exp(log_sharpness), 4), none_shift=round(shift, 4))
-
-
-def _lowest(loss: Callable[[float, float], float]) -> tuple[float, float]:
-    """The minimum of a function of two numbers, found from (0, 0) with ever smaller steps along both."""
-    place, step = (0.0, 0.0), FIRST_STEP
-    best = loss(*place)
-    while step > LAST_STEP:
-        near = [(place[0] + x * step, place[1] + y * step) for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))]
-        value, there = min((loss(*there), there) for there in near)
-        if value < best:
-            best, place = value, there
-        else:
-            step /= 2
-    return place
 
 
 def thresholds(decided: Sequence[Decided], risk: float, default: float, floor: float) -> tuple[KindThreshold, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from support_agent.core.proportions import at_most, share_where
+from support_agent.core.proportions import lower_bound, upper_bound
 
 CERTAINTY = 0.95
 """Certainty of the bounds on a share."""
@@ -50,16 +50,11 @@ def _curve(answers: Sequence[Ranked]) -> Iterator[tuple[int, int]]:
 
 def auroc(higher: Sequence[float], lower: Sequence[float]) -> float | None:
     """How often a value of the first is above one of the second; ties count half. None if one is empty."""
+    from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]  # slow to import
+
     if not higher or not lower:
         return None
-    ranked = sorted([*((value, 1) for value in higher), *((value, 0) for value in lower)])
-    total, below = 0.0, 0
-    for _, alike in groupby(ranked, key=lambda pair: pair[0]):
-        which = [first for _, first in alike]
-        others = len(which) - sum(which)
-        total += sum(which) * (below + others / 2)
-        below += others
-    return total / (len(higher) * len(lower))
+    return float(roc_auc_score([1] * len(higher) + [0] * len(lower), [*higher, *lower]))
 
 
 def reliability(answers: Sequence[Ranked]) -> list[tuple[float, float, int]]:
@@ -89,6 +84,4 @@ def bounds(wrong: int, answers: int) -> tuple[float, float]:
 
     Source: Clopper and Pearson 1934, each side with the whole uncertainty.
     """
-    low = 0.0 if wrong == 0 else share_where(lambda p: 1 - at_most(wrong - 1, answers, p), 1 - CERTAINTY)
-    high = 1.0 if wrong == answers else share_where(lambda p: -at_most(wrong, answers, p), CERTAINTY - 1)
-    return low, high
+    return lower_bound(wrong, answers, CERTAINTY), upper_bound(wrong, answers, CERTAINTY)
