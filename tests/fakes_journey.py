@@ -49,7 +49,7 @@ from support_agent.store.records import MailId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.fact_room import FactRooms
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Stages
 from tests.fakes import PLAIN

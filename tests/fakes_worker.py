@@ -21,7 +21,7 @@ from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, OutgoingMail, mail_id_of
 from support_agent.transport.mailbox import Fetched, Mailbox
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.workflow.worker import Worker
 from tests.fakes_journey import NOON, Clock, Office, once
 

@@ -32,7 +32,7 @@ from support_agent.errors import SupportAgentError
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.watch.health import WatchedWorker
 from support_agent.watch.observer import WorkerObserver
 from support_agent.workflow.stages import Stages
@@ -72,7 +72,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class LineTransport:
-    """`support_agent.transport.outbox.Transport`: what is sent is a line; the "server" takes everything."""
+    """`support_agent.transport.submission.Transport`: what is sent is a line; the "server" takes everything."""
 
     trace: Trace
 

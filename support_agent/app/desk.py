@@ -17,7 +17,7 @@ from support_agent.facts.opening import open_topic_search
 from support_agent.models.progress import stderr_progress
 from support_agent.store.store import Store
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.outbox import SmtpTransport
+from support_agent.transport.submission import SmtpTransport
 
 if TYPE_CHECKING:
     from support_agent.models.writer import LanguageModel

@@ -24,7 +24,7 @@ from support_agent.models.progress import stderr_progress
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.outbox import Transport
+from support_agent.transport.submission import Transport
 
 if TYPE_CHECKING:
     from support_agent.mail.senders.dkim_check import TxtLookup

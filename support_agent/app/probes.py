@@ -19,7 +19,7 @@ from support_agent.models.opening import ask_server
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.openid import Provider
-from support_agent.transport.outbox import SmtpTransport
+from support_agent.transport.submission import SmtpTransport
 
 if TYPE_CHECKING:
     from support_agent.ops.doctor import Probes, SeenMailbox

@@ -26,7 +26,7 @@ from support_agent.models.opening import open_model
 from support_agent.models.progress import Progress
 from support_agent.store.keys import key_settings
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Transport
+from support_agent.transport.submission import Transport
 
 if TYPE_CHECKING:
     from support_agent.facts.search import CompanySearch
@@ -159,7 +159,7 @@ def wire(
     from support_agent.cases.routing import CaseRouting
     from support_agent.cases.senders import Senders
     from support_agent.cases.threads import Threads
-    from support_agent.outbound.delivery_status import Reports
+    from support_agent.outbound.delivery_reports import Reports
     from support_agent.outbound.notices import Notices
     from support_agent.outbound.queueing import OutboundQueue
     from support_agent.outbound.reminders import Reminders

@@ -37,7 +37,7 @@ from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.outbox import SmtpTransport
+from support_agent.transport.submission import SmtpTransport
 from support_agent.watch.health import WatchedWorker
 from support_agent.watch.opening import open_watch
 from support_agent.workflow.intake import Inbox

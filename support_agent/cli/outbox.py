@@ -31,7 +31,7 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
         return
     from support_agent.app.wiring import open_store
     from support_agent.cases.pause import read_pause
-    from support_agent.outbound.delivery_status import entries
+    from support_agent.outbound.outbox_choices import entries
 
     settings = settings_of(config)
     with open_store(settings) as store:
@@ -73,7 +73,7 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 def _apply(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
     from support_agent.app.wiring import open_store
-    from support_agent.outbound.delivery_status import Choice
+    from support_agent.outbound.outbox_choices import Choice
     from support_agent.workflow.approval import choose
 
     group_config, group_json = context.obj

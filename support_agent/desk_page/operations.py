@@ -22,7 +22,7 @@ from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.embedders import needed_models
 from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.ops.store_health import ended
-from support_agent.outbound.delivery_status import Choice, Entry, choices_for, entries
+from support_agent.outbound.outbox_choices import Choice, Entry, choices_for, entries
 from support_agent.planner.calibration import read_calibration
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus

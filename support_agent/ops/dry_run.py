@@ -39,7 +39,7 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import CaseId, MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Delivery, Transport
+from support_agent.transport.submission import Delivery, Transport
 
 Journey = Callable[[MailId, Steps], str]
 Clock = Callable[[], datetime]

@@ -26,7 +26,7 @@ from support_agent.core.levels import UNKNOWN, lower_address
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.records import MailId, MailRecord, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Delivery, Transport
+from support_agent.transport.submission import Delivery, Transport
 
 INBOX = "INBOX"
 SUBJECT = "A question"

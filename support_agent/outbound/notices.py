@@ -22,7 +22,7 @@ from support_agent.core.levels import UNKNOWN
 from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.sender import DeliveryStatus, OutboxSender
+from support_agent.outbound.sender import OutboxSender, SendResult
 from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -41,7 +41,7 @@ class Notices:
     routing: CaseRouting
     now: Callable[[], datetime]
 
-    def notify_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
+    def notify_losses(self, mail_id: MailId | None = None) -> list[SendResult]:
         """Notify the desk of each mail to a customer that is failed, uncertain or undone and not yet reported.
 
         The outbox holds the losses, so a notice goes out even if the process died when the mail was lost.

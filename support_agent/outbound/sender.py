@@ -20,11 +20,11 @@ from support_agent.config.mail_servers import SmtpSettings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
-from support_agent.outbound.delivery_status import suppress
+from support_agent.outbound.delivery_reports import suppress
 from support_agent.store.outbox import TAKEN_OVER
 from support_agent.store.records import DeliverySource, MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Delivery, Transport
+from support_agent.transport.submission import Delivery, Transport
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ MARK_WAITS_S = (0.1, 0.5, 2.0)
 """Waits before each further attempt to record that a mail was sent."""
 
 
-class DeliveryStatus(StrEnum):
+class SendResult(StrEnum):
     """The result of one try.
 
     `claimed`: another run has the mail; `held`: the mail waits until the desk has the packet, or until automatic mail
@@ -69,7 +69,7 @@ class OutboxSender:
     observer: Observer = UNOBSERVED
     """Told of each try."""
 
-    def send(self, mail_id: MailId) -> list[DeliveryStatus]:
+    def send(self, mail_id: MailId) -> list[SendResult]:
         """Try each due outbox mail for an inbound mail once; mails to the desk go first."""
         records = sorted(self.store.outbox.find(mail_id=mail_id), key=lambda record: not record.kind.is_for_desk)
         return [
@@ -78,22 +78,22 @@ class OutboxSender:
             if record.status is OutboxStatus.READY and record.next_try_at <= self.now()
         ]
 
-    def deliver(self, record: OutboxRecord) -> DeliveryStatus:
+    def deliver(self, record: OutboxRecord) -> SendResult:
         """Try a mail once; claim it first, so that no other process or run sends it too."""
         status = self._deliver(record)
-        if status not in (DeliveryStatus.HELD, DeliveryStatus.CLAIMED):
+        if status not in (SendResult.HELD, SendResult.CLAIMED):
             self.observer.sent(record.kind.value, status.value)
         return status
 
-    def _deliver(self, record: OutboxRecord) -> DeliveryStatus:
+    def _deliver(self, record: OutboxRecord) -> SendResult:
         if why := self._why_held(record):
             # Debug only, as it repeats in each round; `automatic_mail_stopped` and `doctor` report it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
-            return DeliveryStatus.HELD
+            return SendResult.HELD
         if record.kind is OutgoingKind.ANSWER and (why := self.withdrawn(record)):
             return self._withdraw(record, why)
         if not self.store.outbox.claim(record.id, self.now(), self.worker):
-            return DeliveryStatus.CLAIMED
+            return SendResult.CLAIMED
         delivery = self._try(record)
         log.info(
             "delivery",
@@ -111,8 +111,8 @@ class OutboxSender:
                 raise
             # Taken for dead while it sent, or the mail was deleted: what others have recorded stays.
             log.error("delivery_taken_over", outbox_id=record.id, status=delivery.status, error=str(error))
-            return DeliveryStatus.CLAIMED
-        if record.kind.is_for_desk and status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
+            return SendResult.CLAIMED
+        if record.kind.is_for_desk and status in (SendResult.FAILED, SendResult.UNCERTAIN):
             # The desk cannot be notified by mail; `doctor` reports it as well.
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=status.value)
         return status
@@ -128,15 +128,15 @@ class OutboxSender:
         except SupportAgentError as error:  # raised before anything reached a server
             return Delivery(status="retry", detail=f"{error.code}: {error}")
 
-    def _withdraw(self, record: OutboxRecord, why: str) -> DeliveryStatus:
+    def _withdraw(self, record: OutboxRecord, why: str) -> SendResult:
         """Cancel an answer; the desk is notified of it as of one that a person undid."""
         after, by, sources = OutboxStatus.CANCELLED, DeliverySource.RULE, (OutboxStatus.READY,)
         try:
             self.store.deliveries.update(record.id, after, by, why, self.now(), sources)
         except PermanentError:  # another run has it
-            return DeliveryStatus.CLAIMED
+            return SendResult.CLAIMED
         log.warning("answer_withdrawn", outbox_id=record.id)
-        return DeliveryStatus.WITHDRAWN
+        return SendResult.WITHDRAWN
 
     def _why_held(self, record: OutboxRecord) -> str:
         """Why a mail must not go out now, or ""."""
@@ -151,7 +151,7 @@ class OutboxSender:
         packets = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.PACKET)
         return any(packet.status is OutboxStatus.SENT for packet in packets)
 
-    def _note(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:
+    def _note(self, record: OutboxRecord, delivery: Delivery) -> SendResult:
         """Record the result of a try: final, or when to try again (the wait doubles with each try).
 
         Args:
@@ -163,7 +163,7 @@ class OutboxSender:
                 self._mark_sent(record, delivery)
             case "uncertain" if record.kind.is_for_desk and not is_last:
                 self._schedule_retry(record, delivery)
-                return DeliveryStatus.RETRY
+                return SendResult.RETRY
             case "uncertain":
                 self.store.outbox.mark_uncertain(record.id, delivery.detail, self.now(), by=self.worker)
             case "failed":
@@ -171,10 +171,10 @@ class OutboxSender:
             case "retry" if is_last:
                 why = f"given up after {record.attempts + 1} tries: {delivery.detail}"
                 self.store.outbox.mark_failed(record.id, why, by=self.worker)
-                return DeliveryStatus.FAILED
+                return SendResult.FAILED
             case "retry":
                 self._schedule_retry(record, delivery)
-        return DeliveryStatus(delivery.status)
+        return SendResult(delivery.status)
 
     def _mark_sent(self, record: OutboxRecord, delivery: Delivery) -> None:
         """Record that the server took the mail, with further attempts: an unrecorded success becomes `uncertain`."""

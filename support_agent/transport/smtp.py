@@ -2,8 +2,8 @@
 
 Invariant: each reply is complete by RFC 5321, section 4.2, and arrives in time, or `Lost` is raised; nothing is sent
 while unexpected input from the server is pending; and no password or token is sent before TLS (S60). Checked by
-tests/integration/transport/test_outbox.py, whose server breaks off, hangs and sends nonsense at every line, and with
-Postfix.
+tests/integration/transport/test_submission.py, whose server breaks off, hangs and sends nonsense at every line, and
+with Postfix.
 
 The library's event loop lives as long as the session and runs only inside its calls; to the outside all is synchronous.
 The library drops unexpected input, also input injected before TLS, and reads "2500 x" as 250. So `_Protocol` keeps

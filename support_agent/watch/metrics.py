@@ -37,7 +37,7 @@ STEPS = (
 OUTCOMES = ("answered", "escalated", "filed", "held", "set_aside", "failed")
 """How a journey ends: as `workflow.stages.Outcome` and the status of the mail say, or by an error."""
 SENDS = ("sent", "retry", "failed", "uncertain", "withdrawn")
-"""The results of one try, see `outbound.sender.DeliveryStatus`; a mail that is held back was not tried."""
+"""The results of one try, see `outbound.sender.SendResult`; a mail that is held back was not tried."""
 MODEL_CALLS = ("score", "score_each", "compose", "generate")
 RESULTS = ("ok", "transient", "permanent", "config", "rejected")
 """How a call ended: well, or with an error by what happens next."""

@@ -26,7 +26,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
 from support_agent.errors import PermanentError
-from support_agent.outbound.delivery_status import Choice, ChoiceResult, apply_choice, choosable
+from support_agent.outbound.outbox_choices import Choice, ChoiceResult, apply_choice, choosable
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store

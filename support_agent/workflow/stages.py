@@ -46,7 +46,7 @@ from support_agent.mail.machines.screening import (
     screen,
 )
 from support_agent.mail.senders.identity import Sender
-from support_agent.outbound.delivery_status import Reports
+from support_agent.outbound.delivery_reports import Reports
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.reminders import Reminders

@@ -24,7 +24,7 @@ from support_agent.core.cursor import Cursor
 from support_agent.errors import TransientError
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.transport.mailbox import Fetched
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import SureModel
 from tests.fakes_worker import FakeMailbox
 from tests.fleet import LEASE_S, Trace
@@ -162,7 +162,7 @@ class CrashModel(SureModel):
 
 @dataclass(frozen=True)
 class CrashTransport:
-    """`support_agent.transport.outbox.Transport`: a server that is away, or goes after the final dot.
+    """`support_agent.transport.submission.Transport`: a server that is away, or goes after the final dot.
 
     Args:
         strike: Called before the server is asked ("before"), and when it has the mail ("after").

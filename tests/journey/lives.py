@@ -48,7 +48,7 @@ from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.signals import Signals
 from support_agent.transport.mailbox import Mailbox
-from support_agent.transport.outbox import SmtpTransport
+from support_agent.transport.submission import SmtpTransport
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.digest import WeeklyDigest
 from support_agent.workflow.stages import Outcome, Stages

@@ -13,7 +13,7 @@ from support_agent.core.modes import Mode
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError
 from support_agent.ops.replay import replay
-from support_agent.outbound.delivery_status import Choice
+from support_agent.outbound.outbox_choices import Choice
 from support_agent.store.desk_records import LabelOutcome, LabelSource, ModeSource
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.workflow.approval import THE_OPERATOR, choose

@@ -9,7 +9,7 @@ from support_agent.cli.printing import outbox as outbox_table
 from support_agent.core.modes import Mode
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, replay
-from support_agent.outbound.delivery_status import Choice, apply_choice, entries
+from support_agent.outbound.outbox_choices import Choice, apply_choice, entries
 from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus
 from tests.fakes_journey import DESK, JAMES, Office, twice, with_autonomy, write

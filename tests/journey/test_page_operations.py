@@ -6,7 +6,7 @@ from support_agent.cases.pause import read_pause
 from support_agent.core.modes import Mode
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import proposed_in, status_of
 from tests.fakes_journey import DESK, JAMES, Office, with_autonomy, write
 from tests.fakes_page import BY_PROXY, Browser

@@ -12,7 +12,7 @@ from support_agent.company.values import Count
 from support_agent.ops.replay import plan_again
 from support_agent.pipeline import handle
 from support_agent.store.records import CaseState
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import ANNA, JAMES, NOON, Clock, Office, once, twice, with_agent, write
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,

@@ -14,7 +14,7 @@ from support_agent.mail.keys import envelope_id
 from support_agent.mail.message import parse
 from support_agent.ops.store_health import look_at_traffic
 from support_agent.store.records import MailStatus, OutboxStatus
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import lines_of, order
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, twice, write
 from tests.unit.reporting import report

@@ -7,7 +7,7 @@ from typing import TypedDict
 from support_agent.core.modes import Mode
 from support_agent.mail.keys import bounce_address, envelope_id
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import JAMES, Office, with_autonomy, write
 
 ANSWER, FAILURE, PACKET = OutgoingKind.ANSWER, OutgoingKind.FAILURE, OutgoingKind.PACKET

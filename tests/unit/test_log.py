@@ -21,7 +21,7 @@ from support_agent.errors import PermanentError
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.workflow.worker import Worker
 from tests.fakes_journey import DESK, Office, WordSearch, write
 from tests.fakes_worker import FakeMailbox

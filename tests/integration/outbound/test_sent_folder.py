@@ -20,7 +20,7 @@ from support_agent.store.outbox import Outbox
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.tables import OutboxRow
 from support_agent.transport.mailbox import Mailbox
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
 from tests.integration.transport.test_mailbox import mail, put
 from tests.servers.certificates import Certificates

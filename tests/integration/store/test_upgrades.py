@@ -22,7 +22,7 @@ from support_agent.mail.message import parse
 from support_agent.store.database import VERSION_TABLE
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.backups import office_on
 from tests.contract.store.examples import MIGRATIONS
 from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, Office, office_in, write

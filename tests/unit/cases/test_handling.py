@@ -11,7 +11,7 @@ from support_agent.config.desk import DeskSettings
 from support_agent.errors import ConfigError
 from support_agent.ops.explain import timeline
 from support_agent.store.records import CaseId, CaseState, MailId, OutboxStatus
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import lines_of, order, proposed_in, status_of
 from tests.fakes_journey import DESK, JAMES, Clock, Office, with_autonomy, write
 from tests.fakes_worker import FakeMailbox, Shift

@@ -10,10 +10,10 @@ import pytest
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.people import waiting_cases
 from support_agent.desk.coverage import coverage_of
-from support_agent.outbound.delivery_status import Choice
+from support_agent.outbound.outbox_choices import Choice
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, OutboxStatus
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.workflow.approval import choose
 from tests.fakes_desk import Proposed, order, proposed_in
 from tests.fakes_journey import DESK, Office, write

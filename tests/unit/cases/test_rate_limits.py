@@ -20,7 +20,7 @@ from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
 from support_agent.store.traffic import Passed
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import order, proposed_in
 from tests.fakes_journey import (
     ANNA,

@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.mail.message import parse
 from support_agent.store.records import CaseState
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import ANNA, DESK, Office, write
 from tests.unit.seen import ANSWER, FAILURE, HUMAN, PACKET, REFUND, one, reason_told, state, text_of
 

@@ -1,6 +1,6 @@
 """`support-agent outbox`: what it prints and exits with, and that a choice that is refused changes nothing (S62).
 
-What a choice does is checked by tests/unit/outbound/test_delivery_status.py.
+What a choice does is checked by tests/unit/outbound/test_outbox_choices.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support_agent.cli import main as cli
-from support_agent.outbound.delivery_status import Choice
+from support_agent.outbound.outbox_choices import Choice
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.lock import only_process
 from support_agent.store.records import (
@@ -27,7 +27,7 @@ from support_agent.store.records import (
     OutboxStatus,
     OutgoingKind,
 )
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.reporting import cancelled, proposed

@@ -15,7 +15,7 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.explain import MailStory, WhyMail, timeline, why
 from support_agent.ops.provenance_report import NOT_STORED, UNKNOWN_HEADER, WhyLine
 from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus, OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import held_in, remind
 from tests.fakes_journey import DESK, JAMES, Office, write
 

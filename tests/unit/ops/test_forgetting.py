@@ -15,7 +15,7 @@ from support_agent.ops.people_labels import export as export_labels
 from support_agent.ops.person import PersonData, person_of, traces_of
 from support_agent.store.audit import Act
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import DESK, JAMES, NOON, Office, write
 
 NEEDLES = ("zanzibarneedle", "Quixoteneedle", "xylophoneneedle", "mistralneedle", "vortexneedle")

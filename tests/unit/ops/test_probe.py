@@ -19,7 +19,7 @@ from support_agent.demo import AUTHSERV_ID
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.probe import Probe, Probed, canary_imap, canary_smtp
 from support_agent.store.records import OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import DESK, NOON, Office, with_agent
 from tests.fakes_worker import At
 

@@ -17,7 +17,7 @@ from support_agent.ops.replay import Replanned, Replayed, chosen, plan_again, re
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutgoingKind, OutgoingMail
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes import PLAIN
 from tests.fakes_desk import digest, held_in, remind
 from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, SureModel, write

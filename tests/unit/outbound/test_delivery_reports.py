@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from support_agent.errors import Postponed
 from support_agent.mail.keys import bounce_address, envelope_id, named_id
-from support_agent.outbound.delivery_status import Choice, apply_choice
+from support_agent.outbound.outbox_choices import Choice, apply_choice
 from support_agent.pipeline import handle
 from support_agent.store.records import MailStatus, OutboxRecord, OutboxStatus
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, once, write

@@ -9,8 +9,8 @@ import pytest
 from support_agent.errors import PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
-from support_agent.outbound.delivery_status import Choice, apply_choice
-from support_agent.outbound.sender import DeliveryStatus
+from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.sender import SendResult
 from support_agent.store.deliveries import Deliveries
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
@@ -22,7 +22,7 @@ from support_agent.store.records import (
     OutgoingKind,
     OutgoingMail,
 )
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, with_agent, write
 from tests.unit.reporting import report
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, PERSON_REPLY, REFUND, one, opened, text_of
@@ -53,7 +53,7 @@ def test_s62_mail_that_is_lost_again_after_a_person_sent_it_again_is_told_again(
     mail_id = lost_answer(office)
     assert office.stages.notices.notify_losses() == []
     retried(office, mail_id, Delivery(status="uncertain", detail="cut after the dot"))
-    assert [office.stages.notices.notify_losses() for _ in range(2)] == [[DeliveryStatus.SENT], []]
+    assert [office.stages.notices.notify_losses() for _ in range(2)] == [[SendResult.SENT], []]
     first, second = notices(office, mail_id)
     assert (first.id, second.id) == (f"{mail_id}-failure", f"{mail_id}-failure-2")
     assert first.message_id != second.message_id
@@ -95,7 +95,7 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     office.clock = Clock(NOON + timedelta(days=1))
     office.transport.deliveries = [REFUSED]
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
-    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [SendResult.SENT]
     office.stages.notices.quarantine(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     found = [office.store.outbox.rendered_mail(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
     reasons = [record.payload["reason_code"] for record in found if record is not None]

@@ -14,7 +14,7 @@ from support_agent.config.hours import DAYS, HoursSettings
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import replay
 from support_agent.store.records import CaseId, MailId, OutboxRecord, OutboxStatus, OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import lines_of, order
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, with_agent, write
 from tests.fakes_worker import At, dying_at_the_outbox, work

@@ -30,7 +30,7 @@ from support_agent.outbound.rendered_mail import (
     unfit,
 )
 from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_desk import digest, held_in, remind
 from tests.fakes_journey import ANNA, JAMES, NOON, Office, write
 

@@ -10,7 +10,7 @@ from support_agent.config.mail_servers import ImapSettings, SentCopies
 from support_agent.errors import TransientError
 from support_agent.outbound.sent_folder import BREAK, MAX_FAILURES, SentFolder
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
 
 

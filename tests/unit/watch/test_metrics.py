@@ -11,7 +11,7 @@ import pytest
 from support_agent import pipeline
 from support_agent.errors import ConfigError, GateRefused, PermanentError, ToolCallRejected, TransientError
 from support_agent.models import observed
-from support_agent.outbound.sender import DeliveryStatus
+from support_agent.outbound.sender import SendResult
 from support_agent.store.records import MailStatus
 from support_agent.watch import metrics
 from support_agent.watch.metrics import METRICS, Kind
@@ -45,7 +45,7 @@ def test_the_values_of_labels_are_the_words_of_the_program() -> None:
     assert set(metrics.STEPS) == called
     outcomes = {*Outcome, *MailStatus, "failed"} - {MailStatus.NEW}
     assert set(metrics.OUTCOMES) == {str(outcome) for outcome in outcomes}
-    assert {str(status) for status in DeliveryStatus} == {*metrics.SENDS, "held", "claimed"}
+    assert {str(status) for status in SendResult} == {*metrics.SENDS, "held", "claimed"}
     assert metrics.MODEL_CALLS == observed.CALLS
 
 

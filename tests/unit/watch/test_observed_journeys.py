@@ -9,7 +9,7 @@ import pytest
 from support_agent.errors import TransientError
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.watch.gauges import of_store
 from support_agent.watch.metrics import BRAND, METRICS, OTHER
 from tests.benchmarks.history import scans

@@ -15,7 +15,7 @@ from support_agent.ops.replay import replay
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.watch_records import AlarmKind, Expiring
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.workflow.alarms import OVER
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 from tests.fakes_watch import with_watch

@@ -20,7 +20,7 @@ from support_agent.ops.doctor import CHECKS, Probes
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.traffic import Traffic
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, NOON, Clock, Office, once, twice, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift, recipients
 from tests.unit.seen import ANSWER, CANCEL, HUMAN, PACKET, PERSON_REPLY, REFUND, one

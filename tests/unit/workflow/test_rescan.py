@@ -11,7 +11,7 @@ import pytest
 from support_agent.cases.copies import COPY_RULE, DOUBT_RULE, known_as
 from support_agent.demo import AUTHSERV_ID
 from support_agent.mail.message import parse
-from support_agent.outbound.delivery_status import Choice, apply_choice
+from support_agent.outbound.outbox_choices import Choice, apply_choice
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift, recipients, status

@@ -14,7 +14,7 @@ from support_agent.core.cursor import UNBOUNDED
 from support_agent.core.modes import Mode
 from support_agent.mail.keys import message_id
 from support_agent.ops.backup.restoring import put_in_doubt
-from support_agent.outbound.delivery_status import Choice, apply_choice
+from support_agent.outbound.outbox_choices import Choice, apply_choice
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, with_autonomy, write

@@ -20,7 +20,7 @@ from support_agent.store.records import (
     MailStatus,
     OutboxStatus,
 )
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes import PLAIN
 from tests.fakes_journey import (
     ANNA,

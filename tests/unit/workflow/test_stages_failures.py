@@ -19,9 +19,9 @@ from support_agent.core.levels import PROVEN
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import Message, parse
-from support_agent.outbound.delivery_status import Choice, apply_choice
+from support_agent.outbound.outbox_choices import Choice, apply_choice
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.sender import DeliveryStatus
+from support_agent.outbound.sender import SendResult
 from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
 from support_agent.store.outbox import Outbox
@@ -36,7 +36,7 @@ from support_agent.store.records import (
     OutgoingMail,
 )
 from support_agent.tools.base import Match
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
 from tests.fakes_worker import fails_once
 
@@ -209,7 +209,7 @@ def test_mail_that_is_lost_after_its_journey_makes_it_a_persons(office: Office) 
     assert (outcome, office.stages.notices.notify_losses()) == ("answered", [])
     office.clock = Clock(NOON + timedelta(days=1))
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
-    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [SendResult.SENT]
     assert office.stages.notices.notify_losses() == []
     mail = one(office, mail_id)
     assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "undelivered")
@@ -222,7 +222,7 @@ def test_mail_that_was_being_sent_when_the_program_died_is_told(office: Office) 
     office.clock = Clock(NOON + timedelta(days=1))
     assert office.store.outbox.claim(office.sent(mail_id)[ANSWER].id, office.clock())
     office.store.outbox.recover_sending()
-    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [SendResult.SENT]
     code, why = reason_told(office, mail_id, FAILURE)
     assert (code, "uncertain" in str(why)) == ("undelivered", True)
 
@@ -243,10 +243,10 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office, mo
 
     with monkeypatch.context() as patch, capture_logs() as events:
         patch.setattr(Mails, "raw", unreadable)
-        assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+        assert office.stages.notices.notify_losses() == [SendResult.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_notified"]
     assert FAILURE in office.sent(second)
-    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [SendResult.SENT]
     assert FAILURE in office.sent(first)
 
 

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from support_agent.cases.pause import write_pause
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from support_agent.workflow.due_mails import OUTBOX_BATCH
 from tests.contract.store.examples import outgoing
 from tests.fakes_journey import NOON, Clock, Office, with_agent, write

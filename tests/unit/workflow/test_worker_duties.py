@@ -11,7 +11,7 @@ from support_agent.company.accounts import Accounts
 from support_agent.engine.journeys import Failure
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store.records import MailStatus, OutboxStatus
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift, status
 from tests.unit.seen import ANSWER, FAILURE, REFUND, one

@@ -13,7 +13,7 @@ from support_agent.outbound.sender import MARK_WAITS_S
 from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
-from support_agent.transport.outbox import Delivery, Status
+from support_agent.transport.submission import Delivery, Status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
 from tests.fakes_worker import FakeMailbox, Shift, fails_once, left_in_sending, recipients, rows, status, with_imap
 

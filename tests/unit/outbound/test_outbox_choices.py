@@ -10,12 +10,12 @@ import pytest
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.explain import timeline
-from support_agent.outbound.delivery_status import Choice, apply_choice, entries
-from support_agent.outbound.sender import DeliveryStatus
+from support_agent.outbound.outbox_choices import Choice, apply_choice, entries
+from support_agent.outbound.sender import SendResult
 from support_agent.pipeline import handle
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
 from support_agent.store.suppressions import Suppressions
-from support_agent.transport.outbox import Delivery
+from support_agent.transport.submission import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, once, twice, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.reporting import (
@@ -165,7 +165,7 @@ def test_s64_a_mail_from_before_the_bounce_shows_nothing(office: Office) -> None
     """The desk's notice of the loss finds the place of the mail anew, and one that waited is begun anew."""
     record, waiting = answered(office), office.receive(write("How do I cancel?", sender=JAMES))
     office.handle(report(envelope=envelope_id(record.message_id)))
-    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [SendResult.SENT]
     assert handle(waiting, once(), office.stages) == "escalated"
     assert [entry.address for entry in office.store.suppressions.all(office.clock())] == [JAMES]
 

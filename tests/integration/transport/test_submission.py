@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from support_agent.config.mail_servers import Security, SmtpSettings
 from support_agent.errors import ConfigError, TransientError
-from support_agent.transport.outbox import Delivery, SmtpTransport
+from support_agent.transport.submission import Delivery, SmtpTransport
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, free_port
 from tests.servers.postfix import LATER, MAX_MESSAGE_BYTES, REFUSED, Postfix

@@ -3,7 +3,8 @@
 Invariant: `sent` only after the server's success reply (25x) to the whole mail; `retry` and `failed` only if the server
 cannot have accepted it; `uncertain` for everything between our final dot and a readable reply. So no caller can send a
 mail twice by trusting this module (S61, S62; RFC 5321, section 4.5.3.2.6). Checked by
-tests/integration/transport/test_outbox.py, whose server breaks off, hangs and refuses at each line, and with Postfix.
+tests/integration/transport/test_submission.py, whose server breaks off, hangs and refuses at each line, and with
+Postfix.
 
 One connection is kept for the next mail. It is replaced after `smtp.mails_per_connection` mails, after `smtp.idle_s`
 without a mail, and when the server does not answer RSET properly.
