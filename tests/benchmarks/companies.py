@@ -26,7 +26,7 @@ from support_agent.facts.opening import open_search
 from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun
-from support_agent.ops.evals.mail_labels import ESCALATED, Sections, topic_of
+from support_agent.ops.evals.mail_labels import ASKED_BACK, ESCALATED, Sections, topic_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
@@ -130,12 +130,12 @@ def company_questions(name: str, read: Read) -> list[Asked]:
 
 
 def is_refused(mail: Mail) -> bool:
-    """Whether the mail is about a topic, yet a check after the choice hands it over: no such record, another's account.
+    """Whether the mail is about a topic, yet a check after the choice hands it over: no such record, or a mistyped one.
 
     Its label does not say which topic, so such a mail teaches the choice nothing: taken for `none`, it taught that a
     sure and right choice is wrong.
     """
-    return mail.kind in REFUSED_KINDS and set(mail.expected[0]) == {ESCALATED}
+    return mail.kind in REFUSED_KINDS and set(mail.expected[0]) <= {ESCALATED, ASKED_BACK}
 
 
 def topics_in(outcomes: Sequence[str]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
-"""Fits a conditional logit: the weights that make the right ones of each list likeliest, every company counting alike.
+"""Fits a conditional logit: the weights that make the right ones of each list likeliest.
 
-What is minimised is the mean negative log-probability of the right options of each company, plus a ridge.
+What is minimised is the mean negative log-probability of the right options of each company, times what the company
+counts, plus a ridge.
 Source: conditional logit as in McFadden 1974.
 """
 
@@ -28,22 +29,26 @@ class _Block(NamedTuple):
     real: Floats
 
 
-def fitted(companies: Sequence[Sequence[Listed]], ridge: float) -> list[float]:
+def fitted(
+    companies: Sequence[Sequence[Listed]], ridge: float, company_weights: Sequence[float] | None = None
+) -> list[float]:
     """One weight a feature.
 
     Args:
         companies: Of each the lists, one at least; all have the same features.
+        company_weights: What each company counts; 1 without them.
     """
     blocks = [_block(lists) for lists in companies]
+    shares = company_weights or [1.0] * len(blocks)
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = ridge * float(weights @ weights), 2 * ridge * weights
-        for features, right, real in blocks:
+        for (features, right, real), share in zip(blocks, shares, strict=True):
             chances = softmax(features @ weights + real, axis=1)
             hit = np.maximum((chances * right).sum(axis=1), TINY)
-            value -= float(np.log(hit).mean())
+            value -= share * float(np.log(hit).mean())
             wanted = chances * right / hit[:, None]
-            slope = slope + np.einsum("nk,nkf->f", chances - wanted, features) / len(features)
+            slope = slope + share * np.einsum("nk,nkf->f", chances - wanted, features) / len(features)
         return value, slope
 
     start = np.zeros(blocks[0].features.shape[2])

@@ -110,6 +110,7 @@ def test_a_made_up_company_has_eighty_mails_or_more_in_eight_languages(name: str
 def test_a_mail_about_a_record_that_does_not_exist_teaches_the_choice_nothing() -> None:
     shop = {mail.id: mail for mail in mails_of("shop")}
     assert is_refused(shop["019"])  # asks for an order that is not there
+    assert is_refused(next(mail for mail in mails_of("office") if mail.id == "064"))  # mistypes a number of their own
     assert not is_refused(shop["005"])  # asks for one that is
     assert not is_refused(shop["014"])  # no document covers it: a person is the right choice
 
@@ -144,13 +145,16 @@ def test_a_number_that_the_source_does_not_state_is_invented(reply: str, invente
 
 
 def test_the_weights_of_sections_are_those_that_make_the_right_ones_likeliest() -> None:
-    """Every company counts the same, however many questions it has."""
+    """Every company counts the same, however many questions it has, unless told otherwise."""
     helpful = [(np.array([[1.0, 0.3], [0.0, 0.3], [0.0, 0.3]]), np.array([True, False, False]))] * 3
     contrary = [(np.array([[0.6, 1.0], [0.0, 0.0], [0.0, 0.5]]), np.array([False, True, False]))]
     weights = fitted([helpful, contrary], 0.1)
     assert weights[0] > 0 > weights[1]
     assert fitted([helpful * 9, contrary], 0.1) == pytest.approx(weights, abs=1e-3)
     assert fitted([helpful + contrary], 0.1) != pytest.approx(weights, abs=1e-2)
+    assert fitted([helpful, contrary], 0.1, [3.0, 1.0]) == pytest.approx(
+        fitted([helpful] * 3 + [contrary], 0.1), abs=1e-3
+    )
     questions = [sections.Asked("?", document(1), features, tuple(map(bool, right))) for features, right in helpful]
     assert "3 of 3 right at the top, 3 among" in sections.told("shop", questions, weights)
     assert "0 of 3 right at the top" in sections.told("shop", questions, [-weight for weight in weights])
