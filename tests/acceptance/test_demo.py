@@ -19,6 +19,7 @@ COMPOSED = (
     "send_table(@3)",
 )
 """The calls that a person who read "above average, highest first" would make; no form lists them."""
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
 
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp_path: Path) -> None:
     """Every mail is in the table at the end, answered, escalated or filed, and can be made again byte for byte.
 
-    One of them needs calls that the model composes: filter, then sort, then send.
+    One of them needs calls that the model composes: filter, then sort, then send. One is shown in the README.
     """
     demo = run("demo", "--workspace", "shown", folder=tmp_path)
     assert demo.code == 0, demo.err
@@ -39,6 +40,14 @@ def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp
     assert tuple(re.findall(r"^  (\w+\(.*\)) +[01]\.\d\d  done$", composed, re.MULTILINE)) == COMPOSED
 
     config = Path("shown", CONFIG_FILE)
+    listed = run("cases", "--json", "--config", config, folder=tmp_path)
+    cases = [one["case"] for one in json.loads(listed.out)]
+    (shown,) = (case["id"] for case in cases if case["subject"] == "Total for last year")
+    told = _plain(run("why", shown, "--config", config, folder=tmp_path).out)
+    answer, sources = re.findall(r"```\n(.*?)```", README[README.index("## An answer as it arrives") :], re.DOTALL)[:2]
+    assert [line for line in _plain(answer) if line not in _plain(demo.out)] == []
+    assert [line for line in _plain(sources) if line not in told] == []
+
     replayed = run("replay", "--all", "--json", "--config", config, folder=tmp_path)
     assert replayed.code == 0, replayed.out + replayed.err
     entries = json.loads(replayed.out)["replayed"]
@@ -48,6 +57,11 @@ def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp
     again = run("demo", "--workspace", "mails-of-mine", folder=_folder_of_somebody_else(tmp_path))
     assert again.code == 2
     assert "is not a demo workspace" in again.err
+
+
+def _plain(text: str) -> list[str]:
+    """Its lines, without how wide their columns are, nor the probabilities: the last digit is the machine's."""
+    return [re.sub(r"\s[01]\.\d\d(?=\s|$)", "", " ".join(line.split())) for line in text.splitlines() if line.strip()]
 
 
 def _folder_of_somebody_else(folder: Path) -> Path:
