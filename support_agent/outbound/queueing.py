@@ -70,12 +70,14 @@ class OutboundQueue:
     templates: Templates
     now: Callable[[], datetime]
 
-    def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> bool:
+    def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, require_new: Callable[[], None]) -> bool:
         """Queue the answer, due after the hold window, and a packet for the questions that it leaves open, for which
         the case is escalated.
 
         With `autonomy.hold_notice` the desk gets the answer that waits, too, and can undo it.
 
+        Args:
+            require_new: Called while no other answer can be queued for this sender; what it raises keeps this one out.
         Returns:
             False: nothing was queued, as another run has put an answer or a packet into the outbox meanwhile. The same
             holds for `propose` and `packet`.
@@ -92,7 +94,12 @@ class OutboundQueue:
                 held = Proposed.of(answer.id, answer.raw, rendered.subject, rendered.text, leaves_at)
                 why = decision.because(EscalationReason.HELD, f"in {hold_s:.0f} seconds, by autonomy.hold_s")
                 rest = (*rest, self._packet(mail, why, OutgoingKind.HELD, proposed=held))
-        return self._queue(mail, *rest, answer, is_escalated=decision.plan.is_partial)
+        with self.store.database.together():
+            self.store.outbox.lock_sender(mail.sender.address)
+            is_first = self._queue(mail, *rest, answer, is_escalated=decision.plan.is_partial)
+            if is_first:
+                require_new()
+        return is_first
 
     def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> bool:
         """Escalate the case, and put the answer into the outbox as a proposal, with the packet that shows it.

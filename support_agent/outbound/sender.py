@@ -61,7 +61,7 @@ class OutboxSender:
     stopped: Callable[[], str]
     """Returns why no automatic mail may go to a customer now, or ""."""
     withdrawn: Callable[[OutboxRecord], str]
-    """Returns why an answer must not leave any more, or ""."""
+    """Returns why an answer must not leave any more, or ""; raises `TransientError` if that cannot be known now."""
     random: Callable[[], float] = lambda: 0.0
     """0 to 1: the share of `RETRY_SPREAD` added to a wait, so that waiting mails do not all become due at once."""
     worker: str = ""
@@ -90,11 +90,16 @@ class OutboxSender:
             # Debug only, as it repeats in each round; `automatic_mail_stopped` and `doctor` report it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return SendResult.HELD
-        if record.kind is OutgoingKind.ANSWER and (why := self.withdrawn(record)):
-            return self._withdraw(record, why)
+        unread: TransientError | None = None
+        try:
+            if record.kind is OutgoingKind.ANSWER and (why := self.withdrawn(record)):
+                return self._withdraw(record, why)
+        except TransientError as error:
+            unread = error
         if not self.store.outbox.claim(record.id, self.now(), self.worker):
             return SendResult.CLAIMED
-        delivery = self._try(record)
+        # An answer that cannot be checked now counts as tried, so that it neither hurries nor waits for ever.
+        delivery = self._try(record) if unread is None else _not_tried(unread)
         log.info(
             "delivery",
             outbox_id=record.id,
@@ -126,7 +131,7 @@ class OutboxSender:
             name = envelope_id(record.message_id)
             return self.transport.deliver(record.raw, record.envelope_from, record.recipient, name)
         except SupportAgentError as error:  # raised before anything reached a server
-            return Delivery(status="retry", detail=f"{error.code}: {error}")
+            return _not_tried(error)
 
     def _withdraw(self, record: OutboxRecord, why: str) -> SendResult:
         """Cancel an answer; the desk is notified of it as of one that a person undid."""
@@ -194,3 +199,7 @@ class OutboxSender:
         wait_s = min(wait_s, self.smtp.retry_max_s)
         due_at = self.now() + timedelta(seconds=wait_s)
         self.store.outbox.mark_retry(record.id, delivery.detail, due_at, by=self.worker)
+
+
+def _not_tried(error: SupportAgentError) -> Delivery:
+    return Delivery(status="retry", detail=f"{error.code}: {error}")

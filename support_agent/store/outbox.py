@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, text, tuple_, update
 from sqlmodel import col, select
 
 from support_agent.errors import PermanentError, TransientError
@@ -47,7 +47,10 @@ TAKEN_OVER = "outbox_taken_over"
 """The code of the error of a worker that marks a row which others have changed or deleted since it claimed it."""
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
 """Statuses of mails that the customer may not have received; the desk knows of a cancelled one unless it was undone."""
+SENDER_LOCK = 810_346_291
+"""First key of PostgreSQL's advisory locks by sender; the second is a hash of the address."""
 
+_LOCK_SENDER = text("SELECT pg_advisory_xact_lock(:space, hashtext(:address))")
 _IS_IT = col(OutboxRow.id) == bindparam("of")
 _ROWS = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
 _ROW = _ROWS.where(_IS_IT)
@@ -121,6 +124,15 @@ class Outbox:
             for mail in outgoing:
                 _insert(connection, mail)
             return True
+
+    def lock_sender(self, address: str) -> None:
+        """Let one transaction at a time queue answers to a sender; call it in the block of `together`.
+
+        On SQLite the write lock does that already.
+        """
+        with self.database.write() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(_LOCK_SENDER, {"space": SENDER_LOCK, "address": address})
 
     def queue_notice(self, notice: OutgoingMail, lost: OutboxId) -> OutboxRecord | None:
         """Put the desk's notice of a lost mail into the outbox, and record that the desk is notified of the loss.

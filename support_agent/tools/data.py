@@ -7,7 +7,7 @@ different currencies or units is rejected. Checked by tests/unit/tools/test_data
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
 from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row, amount_of
@@ -68,9 +68,8 @@ class Filter(Tool):
 
     def run(self, context: Context) -> Pointed:
         table = table_at(context, self.pointer)
-        _one_unit(table.rows)
-        kept = table.model_copy(update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)})
-        return _pointed(context, kept, f"{self.pointer}, only {self.keep}, {len(kept.rows)} rows")
+        fewer = _stepped(table, self.keep)
+        return _pointed(context, fewer, f"{self.pointer}, only {self.keep}, {len(fewer.rows)} rows")
 
 
 class Sort(Tool):
@@ -83,13 +82,7 @@ class Sort(Tool):
     order: Order
 
     def run(self, context: Context) -> Pointed:
-        table = table_at(context, self.pointer)
-        if self.order == "newest_first":
-            rows = sorted(table.rows, key=lambda row: row.day, reverse=True)
-        else:
-            _one_unit(table.rows)
-            rows = sorted(table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first")
-        ordered = table.model_copy(update={"rows": tuple(rows), "steps": (*table.steps, self.order)})
+        ordered = _stepped(table_at(context, self.pointer), self.order)
         return _pointed(context, ordered, f"{self.pointer}, {self.order}")
 
 
@@ -104,19 +97,7 @@ class Aggregate(Tool):
 
     def run(self, context: Context) -> Pointed:
         table = table_at(context, self.pointer)
-        value, row = aggregate_rows(table.rows, self.aggregation)
-        operand = Operand(
-            series=table.series,
-            label=table.label,
-            row_noun=table.row_noun,
-            period=table.period,
-            steps=table.steps,
-            aggregation=self.aggregation,
-            row_count=len(table.rows),
-            value=value,
-            day=row.day if row else None,
-        )
-        return _pointed(context, operand, f"{self.aggregation} of {self.pointer}")
+        return _pointed(context, operand_of(table, self.aggregation), f"{self.aggregation} of {self.pointer}")
 
 
 class Calculate(Tool):
@@ -143,6 +124,40 @@ class Calculate(Tool):
 def unit_of(value: Number) -> tuple[str, Counted]:
     """The type of a value and its currency or unit."""
     return value.type, value.currency if isinstance(value, Money) else value.unit
+
+
+def after_step(rows: tuple[Row, ...], step: str) -> tuple[Row, ...]:
+    """The rows after a step of a table, which is a member of `Keep` or `Order`.
+
+    Raises:
+        ToolCallRejected: the step compares values, and the rows are in different currencies or units (code `units`).
+    """
+    if step == "newest_first":
+        return tuple(sorted(rows, key=lambda row: row.day, reverse=True))
+    _one_unit(rows)
+    if step in get_args(Order):
+        return tuple(sorted(rows, key=lambda row: amount_of(row.value), reverse=step == "highest_first"))
+    return _kept(rows, step)
+
+
+def operand_of(table: TableItem, aggregation: Aggregation) -> Operand:
+    """The rows of a table as one number, with what it was made from.
+
+    Raises:
+        ToolCallRejected: as `aggregate_rows`.
+    """
+    value, row = aggregate_rows(table.rows, aggregation)
+    return Operand(
+        series=table.series,
+        label=table.label,
+        row_noun=table.row_noun,
+        period=table.period,
+        steps=table.steps,
+        aggregation=aggregation,
+        row_count=len(table.rows),
+        value=value,
+        day=row.day if row else None,
+    )
 
 
 def aggregate_rows(rows: tuple[Row, ...], aggregation: Aggregation) -> tuple[Number | None, Row | None]:
@@ -205,12 +220,16 @@ def _like(value: Number, amount: Decimal) -> Number:
             return Quantity(amount=amount, unit=unit)
 
 
+def _stepped(table: TableItem, step: str) -> TableItem:
+    return table.model_copy(update={"rows": after_step(table.rows, step), "steps": (*table.steps, step)})
+
+
 def _one_unit(rows: tuple[Row, ...]) -> None:
     if len({unit_of(row.value) for row in rows}) > 1:
         raise ToolCallRejected("the rows are in different currencies or units", code="units")
 
 
-def _kept(rows: tuple[Row, ...], keep: Keep) -> tuple[Row, ...]:
+def _kept(rows: tuple[Row, ...], keep: str) -> tuple[Row, ...]:
     if not rows:
         return ()
     if keep in ("above_average", "below_average"):

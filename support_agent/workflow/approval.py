@@ -1,16 +1,16 @@
 """Approves an answer that waits for a person, and carries out the operator's other choices about the outbox.
 
-Invariant: an answer is approved only while it waits, with the bytes that it had, and only if the company's files still
-say what it says; it is then judged, and if nothing in the case is left open, the machine has it again. The desk's
-command and the command line both go through `Approval`. Checked by tests/journey/test_desk_commands.py and
-tests/unit/cli/test_outbox.py.
+Invariant: an answer is approved only while it waits, with the bytes that it had, and only if the company's files and
+the customer's account still say what it says; it is then judged, and if nothing in the case is left open, the machine
+has it again. The desk's command and the command line both go through `Approval`. Checked by
+tests/journey/test_desk_commands.py, tests/journey/test_stale_answers.py and tests/unit/cli/test_outbox.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -25,11 +25,12 @@ from support_agent.cases.people import is_of_person, waiting_mails
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
-from support_agent.errors import PermanentError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.outbound.outbox_choices import Choice, ChoiceResult, apply_choice, choosable
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
+from support_agent.tools.current_values import changed_value, has_values
 
 PROPOSED, READY, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.CANCELLED
 
@@ -69,13 +70,16 @@ class Approval:
             is_repeated: The same order has changed the status already, before the process died.
         Raises:
             ConfigError: there is no such mail. PermanentError: it does not wait for a person, or the company's files
-                have changed.
+                or the customer's account have changed. TransientError: the account cannot be read now.
         """
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
         row = stored or choosable(self.store, outbox_id, Choice.APPROVE)
         final = self._final(row)
-        if row.status is PROPOSED and (wrong := self._outdated(final)):
-            raise PermanentError(f"{wrong}: the company's files have changed since", code="outdated")
+        if row.status is PROPOSED:
+            if wrong := self._outdated(final):
+                raise PermanentError(f"{wrong}: the company's files have changed since", code="outdated")
+            if wrong := self._stale(row, final):
+                raise PermanentError(f"{wrong}: the account has changed since", code="outdated")
 
         def approve() -> ChoiceResult:
             is_new = False
@@ -109,18 +113,43 @@ class Approval:
         return undo
 
     def withdrawn(self, row: OutboxRecord) -> str:
-        """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too."""
-        why = self._why_not_alone(row)
-        return why if why and not is_of_person(self.store, row.id) else ""
+        """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too.
 
-    def _why_not_alone(self, row: OutboxRecord) -> str:
-        """Why an answer must not leave without a person's approval, or ""."""
+        Raises:
+            TransientError: the customer's account cannot be read now.
+        """
         try:
             final = self._final(row)
         except PermanentError as error:
+            return "" if is_of_person(self.store, row.id) else str(error)
+        try:
+            if stale := self._stale(row, final):
+                return stale
+        except (ConfigError, PermanentError) as error:
             return str(error)
+        why = self._why_not_alone(final)
+        return why if why and not is_of_person(self.store, row.id) else ""
+
+    def _why_not_alone(self, final: FinalAnswer) -> str:
+        """Why an answer must not leave without a person's approval, or ""."""
         leaves = self.autonomy.of_answer(final)
         return self._outdated(final) if leaves.mode is Mode.AUTO else leaves.why
+
+    def _stale(self, row: OutboxRecord, final: FinalAnswer) -> str:
+        """What in an answer is not so in the customer's account any more, or ""; a person's approval does not help.
+
+        Raises:
+            ConfigError, PermanentError, TransientError: the account cannot be read.
+        """
+        if final.customer is None or not has_values(final):
+            return ""
+        customer = self.company.accounts.customer(row.recipient)
+        if customer is None or customer.id != final.customer.id:
+            return "the address is not this customer's any more"
+        if self.now() - row.created_at <= timedelta(seconds=self.settings.autonomy.values_s):
+            return ""
+        changed = changed_value(final, self.company.accounts, customer, self.templates.locale_for(final.locale))
+        return f"{changed} has another value now" if changed else ""
 
     def _outdated(self, final: FinalAnswer) -> str:
         """The first part of an answer that the company's files no longer say, or ""."""

@@ -32,7 +32,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.core.modes import Mode
-from support_agent.errors import SupportAgentError
+from support_agent.errors import PermanentError, SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
     BLOCK_RULE,
@@ -54,6 +54,7 @@ from support_agent.outbound.sender import OutboxSender
 from support_agent.store.audit import Act
 from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
 from support_agent.workflow.alarms import Alarms
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.desk_commands import DeskCommands
@@ -235,6 +236,7 @@ class Stages:
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
+            PermanentError: another thread or worker has queued the same answer for this sender meanwhile.
         """
         if decision.plan.outcome == "close":
             return self._close(mail, decision)
@@ -243,7 +245,8 @@ class Stages:
         leaves = self.autonomy.of_answer(decision.final)
         if leaves.mode is not Mode.AUTO:
             return self._leave_to_person(mail, decision, leaves)
-        is_first = self.queue.answer(mail, decision, decision.final)
+        final = decision.final
+        is_first = self.queue.answer(mail, decision, final, lambda: self._require_new(mail, final))
         return Outcome.ANSWERED if is_first else self._outcome_of_first(mail.id)
 
     def escalate(self, mail: RoutedMail, decision: Decision, proposed: FinalAnswer | None = None) -> Outcome:
@@ -284,6 +287,17 @@ class Stages:
         return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
+
+    def _require_new(self, mail: RoutedMail, final: FinalAnswer) -> None:
+        """The rule against repeated answers (S12) again, for mails that were decided at the same time.
+
+        Raises:
+            PermanentError: as `answer`.
+        """
+        earlier = self.rates.answers_before(mail.id, mail.route.case_id, mail.sender, self.now())
+        for answer in final.answers:
+            if all(any(sent.says(item) for sent in earlier) for item in answer.items):
+                raise PermanentError("the same was answered to another mail a moment ago", code=Reason.REPEATED)
 
     def _outcome_before(self, mail_id: MailId) -> Outcome | None:
         """What an earlier run decided; None: nothing is in the outbox."""

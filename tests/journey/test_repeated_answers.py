@@ -6,9 +6,12 @@ import json
 from datetime import timedelta
 
 import pytest
+from pydantic import JsonValue
 from sqlalchemy import text
 
 from support_agent.company.values import Count
+from support_agent.config.settings import EngineSettings
+from support_agent.engine.steps import Steps, Work
 from support_agent.ops.replay import plan_again
 from support_agent.pipeline import handle
 from support_agent.store.records import CaseState
@@ -36,6 +39,24 @@ def test_s12_same_answer_is_not_sent_to_the_same_sender_twice(office: Office) ->
     code, why = reason_told(office, second)
     assert code == "repeated"
     assert why == f"the same was answered on 2026-11-20 12:00 UTC, in case {one(office, first).case_id}"
+
+
+def test_s12_of_two_mails_that_are_decided_at_the_same_time_one_gets_the_answer(office: Office) -> None:
+    """While the first is decided, another thread or worker decides and answers the second."""
+    second: list[str] = []
+
+    def record(name: str, work: Work) -> JsonValue:
+        result = work()
+        if name == "decide" and not second:
+            second.append("handled meanwhile")
+            second[:] = [office.handle(write(REFUND, number=2))[1]]
+        return result
+
+    first = office.receive(write(REFUND))
+    outcome = handle(first, Steps(record, EngineSettings(), lambda _s: None), office.stages)
+    assert (second, outcome) == (["answered"], "escalated")
+    assert set(office.sent(first)) == {PACKET, ACKNOWLEDGEMENT}
+    assert reason_told(office, first) == ("repeated", "the same was answered to another mail a moment ago")
 
 
 def test_s12_same_answer_in_the_same_case_goes_to_a_person(office: Office) -> None:

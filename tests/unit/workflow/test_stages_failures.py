@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.answer.final_answer import FinalAnswer
-from support_agent.cases.decision import Decision, failed
+from support_agent.cases.decision import failed
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import EngineSettings
 from support_agent.core.levels import PROVEN
@@ -420,8 +419,8 @@ def test_answer_that_is_committed_though_the_step_failed_is_not_escalated(
     """The connection was lost at the commit, and the database was away for all further tries of the step."""
     queue = OutboundQueue.answer
 
-    def lost(self: OutboundQueue, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> bool:
-        queue(self, mail, decision, final)
+    def lost(self: OutboundQueue, *given: Any) -> bool:
+        queue(self, *given)
         raise PermanentError("the database did not answer")
 
     monkeypatch.setattr(OutboundQueue, "answer", lost)
