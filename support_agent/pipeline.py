@@ -30,7 +30,7 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     sender, route, decision = steps.step("decide", lambda: _decide(received, screening, steps, stages), Decided)
     mail = RoutedMail.on(received, sender, route)
     if route.is_staff_reply:
-        steps.run("pass_on", lambda: stages.staff_replies.pass_on(mail))
+        steps.run("pass_on", lambda: stages.staff_replies.pass_on(mail, screening))
         return _send(mail_id, steps, stages, Outcome.FILED)
     if decision is None:
         return Outcome.HELD

@@ -20,7 +20,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
-from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE
+from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE, BULK_RULES, Screening
 from support_agent.outbound.notices import Notices
 from support_agent.store.records import MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
@@ -30,6 +30,10 @@ log = structlog.get_logger(__name__)
 
 WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
 """Rules that match a staff reply by its wording alone; with machine headers it would have been filed."""
+MAX_BULK_NOTICES = 3
+"""Most notices to a writer in one case about mails that look like bulk mail: a program may answer each notice."""
+SHOWN_CHARACTERS = 200
+"""Of a header field, in a notice."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +48,14 @@ class StaffReplies:
     notices: Notices
     now: Callable[[], datetime]
 
-    def pass_on(self, mail: RoutedMail) -> None:
+    def pass_on(self, mail: RoutedMail, screening: Screening) -> None:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
         packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
         as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
         if (given := given_in(mail.message, as_sent.subject.text if as_sent is not None else "")) is not None:
-            return self._carry_out(mail, given)
+            return self._carry_out(mail, given, screening)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
-        if why := self._why_no_reply(mail, packet):
+        if why := self._why_no_reply(mail, packet, screening):
             return self._refuse_reply(mail, why)
         try:
             pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
@@ -59,8 +63,10 @@ class StaffReplies:
             return self._refuse_reply(mail, str(error))
         pass_on()
 
-    def _carry_out(self, mail: RoutedMail, given: Given) -> None:
+    def _carry_out(self, mail: RoutedMail, given: Given, screening: Screening) -> None:
         """Carry out a command of the desk, or tell the desk why not."""
+        if why := _why_bulk(screening):
+            return self._refuse(mail, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
         try:
             self.desk.carry_out(mail, given)
         except TransientError:
@@ -74,18 +80,30 @@ class StaffReplies:
         self._refuse(mail, EscalationReason.NOT_PASSED_ON, why)
 
     def _refuse(self, mail: RoutedMail, reason: EscalationReason, why: str) -> None:
-        """Tell the desk why its mail had no effect, up to a daily limit."""
-        if self.rates.is_notification_limit_reached(mail.sender, self.now()):
+        """Tell the desk why its mail had no effect, up to a daily limit, and for bulk mail one of the case."""
+        if self.rates.is_notification_limit_reached(mail.sender, self.now()) or self._has_bulk_notices(mail):
             # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
             self.notices.notify(mail.id, escalated(reason, self.now(), why))
 
-    def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None) -> str:
+    def _has_bulk_notices(self, mail: RoutedMail) -> bool:
+        """Whether a mail looks like bulk mail, and its writer had all notices in the case about such mails."""
+        mails = self.store.mails
+        recorded = mails.get(mail.id)
+        if recorded is None or recorded.screening_rule not in BULK_RULES:
+            return False
+        rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.FAILURE)
+        others = filter(None, (mails.get(mail_id) for mail_id in {row.mail_id for row in rows} - {mail.id}))
+        told = (other.screening_rule in BULK_RULES and other.sender_address == mail.sender.address for other in others)
+        return sum(told) >= MAX_BULK_NOTICES
+
+    def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None, screening: Screening) -> str:
         """Why a staff member's mail is no reply to a customer, or ""."""
-        recorded = self.store.mails.get(mail.id)
-        if recorded is not None and recorded.screening_rule in WORDING_RULES:
+        if screening.rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"
+        if why := _why_bulk(screening):
+            return why
         if packet is not None and packet.kind is OutgoingKind.HELD:
             return (
                 "it answers the notice of an answer that leaves by itself: undo that answer, then a person has the case"
@@ -93,3 +111,12 @@ class StaffReplies:
         if packet is not None and not self.routing.threads.is_direct_answer(mail.message, packet):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
         return ""
+
+
+def _why_bulk(screening: Screening) -> str:
+    """Why a mail counts as bulk mail, and what its writer can do; "" if it does not."""
+    if screening.rule not in BULK_RULES:
+        return ""
+    found = screening.why[:SHOWN_CHARACTERS]
+    todo = "use the desk's page, or have your mail server leave this field out"
+    return f"by its header it is bulk mail or spam ({screening.rule}, {found}): {todo}"

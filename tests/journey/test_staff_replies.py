@@ -29,6 +29,7 @@ from tests.unit.seen import (
     REFUND,
     one,
     opened,
+    reason_told,
     text_of,
 )
 
@@ -81,20 +82,105 @@ def test_persons_reply_is_passed_on_through_a_mailing_list(office: Office) -> No
     assert set(office.sent(packet_reply(office, LIST))) == {PERSON_REPLY}
 
 
+BY_LIST = pytest.mark.parametrize(("before", "after"), [(b"", b""), (b"", LIST), (LIST, b"")])
+
+
+@BY_LIST
 @pytest.mark.parametrize(
     "mark",
     [
         b"Auto-Submitted: auto-replied\r\n",
-        b"X-Auto-Response-Suppress: All\r\n",
-        b"Precedence: bulk\r\n",
         b"X-Autoreply: yes\r\n",
+        b"Return-Path: <>\r\nPrecedence: bulk\r\n",
+        b"Precedence: auto_reply\r\n",
+        b"Precedence: bulk\r\nX-Autoreply: yes\r\n",
+        b"X-Auto-Response-Suppress: All\r\nAuto-Submitted: auto-generated\r\n",
+        b"Subject: Out of Office: A case\r\nX-Auto-Response-Suppress: OOF\r\n",
+        b"X-Spam-Flag: YES\r\nX-Failed-Recipients: anna@elsewhere.example\r\n",
     ],
 )
-def test_automatic_reply_of_a_person_is_not_passed_on(office: Office, mark: bytes) -> None:
-    """An out-of-office note to the packet, by a list or not: the customer has not written to that person."""
-    for number, more in enumerate((mark, mark + LIST, LIST + mark)):
-        reply = packet_reply(office, b"X-Number: %d\r\n" % number + more)
-        assert (office.sent(reply), one(office, reply).status) == ({}, MailStatus.FILED)
+def test_automatic_reply_of_a_person_is_not_passed_on(office: Office, mark: bytes, before: bytes, after: bytes) -> None:
+    """An out-of-office note to the packet, by a list or not: the customer has not written to that person.
+
+    Nobody is notified, because a program that answers each mail would answer the notice too.
+    """
+    reply = packet_reply(office, before + mark + after)
+    assert (office.sent(reply), one(office, reply).status) == ({}, MailStatus.FILED)
+    assert str(one(office, reply).reason_code).startswith("S")
+
+
+BULK = (
+    b"X-Auto-Response-Suppress: All\r\n",
+    b"X-Auto-Response-Suppress: OOF\r\n",
+    b"Precedence: bulk\r\n",
+    b"Precedence: junk\r\n",
+    b"X-Spam-Flag: YES\r\n",
+)
+"""Fields that servers, lists and spam filters also add to mail that people write."""
+
+
+@BY_LIST
+@pytest.mark.parametrize("mark", BULK)
+def test_reply_that_a_rule_takes_for_bulk_mail_goes_back_to_its_writer(
+    office: Office, mark: bytes, before: bytes, after: bytes
+) -> None:
+    """Failure: S5, S6 and S14 filed a person's reply, the customer got nothing, and the writer was told nothing.
+
+    The notice names the field, and is itself marked as automatic, so that programs do not answer it.
+    """
+    reply = packet_reply(office, before + mark + after)
+    sent = office.sent(reply)
+    assert (set(sent), sent[FAILURE].recipient) == ({FAILURE}, DESK)
+    assert mark.decode().strip() in text_of(sent[FAILURE])
+    assert opened(sent[FAILURE])["Auto-Submitted"] == "auto-generated"
+    assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
+
+
+def test_command_that_a_rule_takes_for_bulk_mail_goes_back_to_its_writer(office: Office) -> None:
+    """It has no effect, and whoever gave it hears so."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET]
+    line = f"[{packet.case_id}] close ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    raw = BULK[0] + write(line, sender=DESK, in_reply_to=packet.message_id, number=2)
+    reply, _ = office.handle(raw)
+    assert (set(office.sent(reply)), reason_told(office, reply, FAILURE)[0]) == ({FAILURE}, "not_carried_out")
+
+
+@pytest.mark.parametrize("mark", BULK)
+@pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])
+def test_bulk_mail_of_anybody_else_is_filed(office: Office, mark: bytes, sender: str, proof: str | None) -> None:
+    """Only a proven staff address is told: anybody can write the id of a packet."""
+    reply = packet_reply(office, mark, sender=sender, proof=proof)
+    assert (office.sent(reply), one(office, reply).reason_code) in [({}, "S5"), ({}, "S6"), ({}, "S14")]
+
+
+@pytest.mark.parametrize("mark", BULK)
+def test_s12_a_program_whose_mail_looks_like_bulk_mail_gets_three_notices_in_a_case(
+    office: Office, mark: bytes
+) -> None:
+    """A ticket system may answer each notice; its day's notices must not be used up by one case.
+
+    What nobody was told of keeps its reason. A colleague is told all the same, and so is the writer in another case.
+    """
+    desk = office.settings.desk.model_copy(update={"staff": (JAMES,)})
+    office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
+    first, _ = office.handle(write(HUMAN))
+    answered = office.sent(first)[PACKET].message_id
+    replies = []
+    for number in range(2, 8):
+        raw = mark + write(f"Ticket {number}.", sender=DESK, in_reply_to=answered, number=number)
+        reply, _ = office.handle(raw)
+        replies.append(reply)
+        answered = office.sent(reply)[FAILURE].message_id if office.sent(reply) else answered
+    assert [set(office.sent(reply)) for reply in replies] == [{FAILURE}] * 3 + [set()] * 3
+    assert [(one(office, reply).status, one(office, reply).reason_code) for reply in replies] == [
+        (MailStatus.FILED, "not_passed_on")
+    ] * 6
+    colleague, _ = office.handle(mark + write("We look at it.", sender=JAMES, in_reply_to=answered, number=9))
+    assert set(office.sent(colleague)) == {FAILURE}
+    other, _ = office.handle(write(HUMAN, sender=STRANGER, number=10))
+    in_other = write("We look at it.", sender=DESK, in_reply_to=office.sent(other)[PACKET].message_id, number=11)
+    assert set(office.sent(office.handle(mark + in_other)[0])) == {FAILURE}
 
 
 @pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])

@@ -8,7 +8,7 @@ with the program, by `support-agent conformance`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -97,6 +97,9 @@ def screen(
 ) -> Screening:
     """Apply the rules to a mail.
 
+    A staff reply that one of `BULK_RULES` matches gets the verdict `desk`: it is not passed on, but its writer must
+    hear so. It is filed if anything besides says that a program wrote it, because a notice could start a loop.
+
     Args:
         message: As parsed.
         agent: Our addresses, key and loop limits.
@@ -110,7 +113,8 @@ def screen(
     case = Case(message, agent, desk, is_customer, is_staff_reply, senders)
     for rule in RULES:
         if why := rule.finds(case):
-            return Screening(verdict=rule.verdict, rule=rule.id, why=why)
+            is_told = rule.id in BULK_RULES and case.is_staff_reply() and not _is_automatic_reply(case)
+            return Screening(verdict=Verdict.DESK if is_told else rule.verdict, rule=rule.id, why=why)
     return Screening(verdict=Verdict.ANSWER, rule=None, why="no rule forbids an automatic answer")
 
 
@@ -128,6 +132,8 @@ def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> s
 BOUNCE_RULE = "S1"
 """Bounces: filed by their header, sent to the desk by their wording."""
 AUTO_REPLY_RULE = "S2"
+BULK_RULES = frozenset({"S5", "S6", "S14"})
+"""Rules whose fields servers, lists and spam filters also add to mail that people write."""
 OWN_MAIL_RULE = "S9"
 UNREADABLE_RULE = "S15"
 BLOCK_RULE = "blocked"
@@ -145,6 +151,8 @@ MACHINE_NAME = re.compile(
 )
 MAYBE_MACHINE_NAME = re.compile(r"bounce.*|.+-bounces?|.+-owner|.+-request|daemon|nobody")
 """Names that lists and servers use, and people too: "home-owner", "feature-request", "bounce-castle"."""
+AUTO_PRECEDENCE = frozenset({"auto_reply", "auto-reply"})
+"""Values of Precedence that only auto-responders set."""
 ENCRYPTED_TYPES = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 CALENDAR_TYPES = frozenset({"text/calendar", "application/ics"})
 RESENT_FIELDS = ("Resent-To", "Resent-Cc")
@@ -195,15 +203,30 @@ def _precedence(case: Case) -> str:
 
 def _bulk(case: Case) -> str:
     """Low precedence except "list", which lists set on people's postings; and the values that auto-responders set."""
-    return _of_precedence(case, {"bulk", "junk", "auto_reply", "auto-reply"})
+    return _of_precedence(case, {"bulk", "junk", *AUTO_PRECEDENCE})
 
 
-def _of_precedence(case: Case, kinds: set[str]) -> str:
+def _of_precedence(case: Case, kinds: Set[str]) -> str:
     for name in ("Precedence", "X-Precedence"):
         for value in case.message.all_headers(name):
             if token_of(value) in kinds:
                 return f"{name}: {value}"
     return ""
+
+
+def _is_automatic_reply(case: Case) -> bool:
+    """Whether something besides the rules for bulk mail says that a program wrote a mail, by its header or wording.
+
+    S1, S2 and S3 have decided before. Fields of ticket systems do not count, because people write through these.
+    """
+    message = case.message
+    return bool(
+        _of_precedence(case, AUTO_PRECEDENCE)
+        or next(vendor_fields(message), "")
+        or _machine_name(case)
+        or why_bounce(message)
+        or why_automatic(message.subject, message.visible_text)
+    )
 
 
 def _suppressed(case: Case) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -384,3 +385,23 @@ def test_each_row_of_the_table_decides_at_least_one_test_mail() -> None:
     }
     assert {(rule.id, rule.verdict) for rule in RULES} <= {(one.rule, one.verdict) for one in found}
     assert all(re.fullmatch(r"S\d+|blocked|closing|person", rule.id) and rule.source for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        (("Precedence: bulk",), Verdict.DESK),
+        (("X-Auto-Response-Suppress: OOF",), Verdict.DESK),
+        (("X-Spam-Flag: YES",), Verdict.DESK),
+        (("X-Spam-Flag: YES", "X-Zammad-Ticket: 5"), Verdict.DESK),
+        (("X-Auto-Response-Suppress: OOF", "Auto-Submitted: auto-generated"), Verdict.FILE),
+        (("Precedence: auto_reply",), Verdict.FILE),
+        (("Precedence: bulk", "X-Autoreply: yes"), Verdict.FILE),
+        (("Precedence: bulk", "Subject: Out of Office: A case"), Verdict.FILE),
+    ],
+)
+def test_bulk_mail_of_staff_goes_to_the_desk_unless_a_program_wrote_it(lines: Sequence[str], verdict: Verdict) -> None:
+    """A person who answers a packet must hear that it went nowhere; a program would answer the notice."""
+    message = with_header("plain_question", *lines)
+    assert screen(message, AGENT, DESK, is_staff_reply=lambda: True).verdict is verdict
+    assert screen(message, AGENT, DESK).verdict is Verdict.FILE
