@@ -1,9 +1,9 @@
 """Looks into a file that is to go to a customer: whether it holds a program, and the text in it.
 
-Invariant: for any bytes this ends in bounded time and memory and raises nothing; what cannot be looked into is refused.
-No content is run or written to disk; PDFs are read in a process of their own. Not looked into: pictures and scanned
-pages (for text), links, formulas, and PDF pages beyond the first `MAX_PAGES`. Checked by
-tests/unit/outbound/test_file_contents.py.
+Invariant: for any bytes this ends in bounded time and memory and raises nothing; what cannot be looked into is refused,
+and so is a PDF that is not read to its end: the packet could be on a page that was not read. No content is run or
+written to disk; PDFs are read in a process of their own. Not looked into: pictures and scanned pages (for text), links
+and formulas. Checked by tests/unit/outbound/test_file_contents.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from support_agent.extraction.blocks import Refusal
 from support_agent.extraction.process import FileKind, Limits, extract
 from support_agent.mail.text.decoding import decode_bytes
 
@@ -28,8 +29,9 @@ MAX_RATIO, RATIO_FROM_BYTES = 250, 5_000_000
 """A longer entry that expands to more than so many times its size is a zip bomb; XML seldom reaches 50."""
 MAX_DEPTH = 2
 """An archive in an archive: a spreadsheet behind a chart of a document."""
-MAX_PAGES = 30
-PDF_LIMITS = Limits(max_characters=500_000, max_pages=MAX_PAGES, timeout_s=15.0, memory_bytes=1_000_000_000)
+MAX_PAGES = 500
+PDF_LIMITS = Limits(max_characters=2_000_000, max_pages=MAX_PAGES, timeout_s=15.0, memory_bytes=1_000_000_000)
+"""A longer PDF is refused. A page of text takes some milliseconds."""
 
 BYTE_ORDER = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 PICTURE = (b"\xff\xd8", b"\x89PNG", b"GIF8", b"RIFF")
@@ -70,8 +72,19 @@ ENCRYPTED = re.compile(b"/" + _pdf_name("Encrypt") + rb"(?![\w#])")
 BROKEN = "is broken, so that what is in it cannot be checked"
 
 
+NOT_READ = {
+    Refusal.ENCRYPTED: "needs a password, so that what is in it cannot be checked",
+    Refusal.BROKEN: BROKEN,
+    Refusal.TOO_MUCH: (
+        f"has more than {MAX_PAGES} pages or {PDF_LIMITS.max_characters} characters, or takes longer than"
+        f" {PDF_LIMITS.timeout_s:g} s to read, so that what is in it cannot be checked"
+    ),
+}
+"""Why a PDF that was not read to its end must not go out."""
+
+
 class Contents(NamedTuple):
-    """What is in a file: why it must not go out, or ""; and its text, as far as it is read."""
+    """What is in a file: why it must not go out, or ""; and its text, which is empty if it must not."""
 
     why_not: str = ""
     text: str = ""
@@ -118,8 +131,10 @@ def _texts(content: bytes, budget: _Budget, depth: int) -> Iterator[str]:
         yield from _of_archive(content, budget, depth)
     elif content.startswith(PDF_BEGINS):
         _check_pdf(content, budget)
-        blocks = extract(FileKind.PDF, content, PDF_LIMITS).blocks
-        yield from (text for block in blocks for text in block.texts)
+        found = extract(FileKind.PDF, content, PDF_LIMITS)
+        if found.refusal is not None:
+            raise _Refused(NOT_READ[found.refusal])
+        yield from (text for block in found.blocks for text in block.texts)
     elif content.startswith(PICTURE) or (b"\x00" in content[:1_000] and not content.startswith(BYTE_ORDER)):
         if SCRIPT.search(content):
             raise _Refused("holds a program: a script")

@@ -15,9 +15,10 @@ from support_agent.ops.replay import replay
 from support_agent.store.records import MailId
 from tests.fakes_desk import proposed_in, told
 from tests.fakes_journey import ANNA, DESK, STRANGER, Office, write
+from tests.unit.extraction.files import pdf
 from tests.unit.seen import FAILURE, HUMAN, PACKET, PERSON_REPLY, one, opened, reason_told, text_of
 
-PDF = b"%PDF-1.7 what was agreed\n"
+PDF = pdf("What was agreed") + b"\n"
 
 
 def with_file(raw: bytes, name: str, content: bytes, content_type: str = "application/pdf") -> bytes:

@@ -6,10 +6,12 @@ import zlib
 
 import pytest
 
-from support_agent.outbound.file_contents import MAX_ENTRIES, look_into
-from tests.unit.extraction.files import archive, docx, paragraph, pdf
+from support_agent.outbound.file_contents import MAX_ENTRIES, MAX_PAGES, PDF_LIMITS, look_into
+from tests.unit.extraction.files import archive, docx, locked_pdf, paragraph, pdf
 
 TYPES = b'<Types><Override PartName="/word/a.bin" ContentType="application/vnd.ms-office.%s"/></Types>'
+PAGE = zlib.compress(b"99 0 << /Type /Page >>")
+PAGE_STREAM = b"/Type /ObjStm /N 1 /First 5 /Filter /FlateDecode /Length %d"
 OBJECTS = b"1 0 obj << /S /JavaScript /JS (app.alert(1)) >>"
 
 
@@ -38,19 +40,26 @@ def test_pdf_with_an_action_is_found_however_its_name_is_written(content: bytes)
     [
         packed(OBJECTS.hex().encode(), b"/Type /ObjStm /Filter [/ASCIIHexDecode /FlateDecode]"), packed(b"xyz"),
         packed(zlib.compress(OBJECTS)[:9]), packed(zlib.compress(b"a")) + b"trailer << /Encrypt 8 0 R >>",
-        archive({"a.txt": b"a"})[:-9], b"PK\x03\x04",
+        archive({"a.txt": b"a"})[:-9], b"PK\x03\x04", locked_pdf("secret"), b"%PDF-1.4\ngarbage", b"%PDF-",
+        pdf("a").replace(b"trailer", b""), pdf("a")[:200], archive({"a.pdf": locked_pdf("secret")}),
+        pdf(*["a"] * (MAX_PAGES + 1)), pdf("a" * (PDF_LIMITS.max_characters + 1)),
     ],
 )  # fmt: skip
 def test_what_cannot_be_looked_into_is_refused(content: bytes) -> None:
-    """Rule: fails closed."""
+    """Rule: fails closed.
+
+    Failure: a PDF with a password, without a trailer or of nothing but garbage went out as a file without text.
+    """
     assert "cannot be checked" in look_into(content).why_not
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        b"%PDF-1 /OpenAction [3 0 R /Fit] /S /URI /JavaScriptless", packed(zlib.compress(b"1 0 obj << /Type /Page >>")),
-        b"%PDF-1 /Encrypt 8 0 R", pdf("About JavaScript"), docx(paragraph("About vbaProject")), b"<script> in a log",
+        pdf("a").replace(b"/Catalog", b"/Catalog /OpenAction [10 0 R /Fit] /S /URI /JavaScriptless 1"),
+        pdf("a").replace(b"trailer", packed(PAGE, PAGE_STREAM % len(PAGE))[9:] + b"trailer"),
+        locked_pdf(""), pdf(*["a"] * MAX_PAGES), pdf("About JavaScript"), docx(paragraph("About vbaProject")),
+        b"<script> in a log",
         archive({"xl/printerSettings/printerSettings1.bin": b"H\x00P\x00", "[Content_Types].xml": TYPES % b"printer"}),
         b"GIF89a\x00", b"",
     ],

@@ -8,9 +8,9 @@ from support_agent.config.desk import DeskSettings
 from support_agent.errors import PermanentError
 from support_agent.mail.message import Attachment, attached_bytes, parse
 from support_agent.outbound.staff_files import TYPES, StaffFile, clean_name, enclosed, files_of, why_refused
-from tests.unit.extraction.files import archive
+from tests.unit.extraction.files import archive, pdf
 
-PDF = b"%PDF-1.7 a"
+PDF = pdf("a")
 ALLOWED = tuple(TYPES)
 
 
@@ -94,7 +94,8 @@ def test_dangerous_files_stop_the_reply(name: str, declared: str, content: bytes
 @pytest.mark.parametrize("name", TYPES)
 def test_each_type_that_the_settings_may_name_can_go_out(name: str) -> None:
     kind = TYPES[name]
-    content = archive({"a": b"a"}) if kind.begins == (b"PK\x03\x04",) else (kind.begins or (b"a",))[0]
+    whole: dict[tuple[bytes, ...], bytes] = {(b"PK\x03\x04",): archive({"a": b"a"}), (b"%PDF-",): PDF}
+    content = whole.get(kind.begins, (kind.begins or (b"a",))[0])
     for ending in kind.endings:
         part = Attachment(name=f"a.{ending.upper()}", content_type=name, size_bytes=1, sha256="")
         assert why_refused(part, content, (name,), is_secret) == ""
