@@ -8,7 +8,7 @@ quote, words after the address, a second address in the display name), so the se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ from support_agent.core.levels import lower_address
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
 MAX_ADDRESSES = 1_000
-"""Addresses read from one field; an internationalised domain takes far more time than an ASCII one."""
+"""Addresses read from all fields of a name, valid or not; an internationalised domain takes far more time than an ASCII
+one."""
 LOCAL_PART = re.compile(
     r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+"
 )
@@ -42,12 +43,13 @@ class Address(Frozen):
 class Addresses(NamedTuple):
     """The valid addresses of one field; `is_exact` if the field contains nothing but plain addresses.
 
-    `is_whole` is False if the field has more addresses than are read.
+    `is_whole` is False if the field has more addresses than are read. `tried` counts those read, valid or not.
     """
 
     found: tuple[Address, ...]
     is_exact: bool
     is_whole: bool = True
+    tried: int = 0
 
 
 def normal_address(text: str) -> str | None:
@@ -85,8 +87,27 @@ class _Mailbox:
         return self.angle is None and not "".join(self.phrase).strip()
 
 
-def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
-    """Read one unfolded, still encoded address field; `decode` turns a raw display name into text."""
+def parse_fields(values: Iterable[str], decode: Callable[[str], str]) -> Addresses:
+    """Read all fields of a name; together they have the limit of one field."""
+    found: list[Address] = []
+    tried, is_exact = 0, True
+    for value in values:
+        parsed = parse_addresses(value, decode, MAX_ADDRESSES - tried)
+        found += parsed.found
+        tried += parsed.tried
+        is_exact &= parsed.is_exact
+        if not parsed.is_whole:
+            return Addresses(tuple(found), False, False, tried)
+    return Addresses(tuple(found), is_exact, True, tried)
+
+
+def parse_addresses(value: str, decode: Callable[[str], str], limit: int = MAX_ADDRESSES) -> Addresses:
+    """Read one unfolded, still encoded address field.
+
+    Args:
+        decode: Turns a raw display name into text.
+        limit: Of addresses that are read, valid or not.
+    """
     found: list[Address] = []
     is_exact = True
     mailbox = _Mailbox()
@@ -94,8 +115,9 @@ def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
     while at <= len(value):
         char = value[at] if at < len(value) else ","
         if char in ",;":
-            if tried == MAX_ADDRESSES:
-                return Addresses(tuple(found), False, is_whole=mailbox.is_empty() and not value[at:].strip(" ,"))
+            if tried == limit:
+                is_whole = mailbox.is_empty() and not value[at:].strip(" ,")
+                return Addresses(tuple(found), False, is_whole, tried)
             tried += not mailbox.is_empty()
             is_exact &= _finish(mailbox, found, decode)
             is_exact &= char == ","
@@ -108,10 +130,10 @@ def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
             continue
         end = _token_end(value, at)
         if end is None:
-            return Addresses(tuple(found), False)
+            return Addresses(tuple(found), False, True, tried)
         is_exact &= _take(mailbox, value[at:end])
         at = end
-    return Addresses(tuple(found), is_exact)
+    return Addresses(tuple(found), is_exact, True, tried)
 
 
 def _token_end(value: str, at: int) -> int | None:

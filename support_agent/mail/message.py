@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from support_agent.core.frozen import Frozen
-from support_agent.mail.addresses import MAX_ADDRESSES, parse_addresses
+from support_agent.mail.addresses import MAX_ADDRESSES, parse_addresses, parse_fields
 from support_agent.mail.addresses import Address as Address
 from support_agent.mail.head import read_head, split_head
 from support_agent.mail.text.body import LIMIT, Body, read_body
@@ -256,18 +256,10 @@ def _has_invisible(raw: str) -> bool:
 
 def _addresses(by_name: dict[str, list[str]], name: str, defects: list[str]) -> tuple[Address, ...]:
     """The addresses of all fields with a name; together they have the limit of one field."""
-    addresses: list[Address] = []
-    is_whole = True
-    for value in by_name.get(name, ()):
-        if len(addresses) >= MAX_ADDRESSES:
-            is_whole = False
-            break
-        parsed = parse_addresses(value, decode_words)
-        addresses += parsed.found
-        is_whole &= parsed.is_whole
-    if not is_whole:
+    parsed = parse_fields(by_name.get(name, ()), decode_words)
+    if not parsed.is_whole:
         defects.append(f"{LIMIT}more than {MAX_ADDRESSES} addresses in {name.capitalize()}")
-    return tuple(addresses)
+    return parsed.found
 
 
 def _sent_at(values: list[str]) -> datetime | None:

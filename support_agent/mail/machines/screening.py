@@ -18,7 +18,7 @@ from support_agent.config.desk import DeskSettings
 from support_agent.config.senders import SenderSettings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import lower_address
-from support_agent.mail.addresses import parse_addresses
+from support_agent.mail.addresses import parse_fields
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
 from support_agent.mail.machines.automatic_wording import why_automatic
 from support_agent.mail.machines.bounces import why_bounce
@@ -301,8 +301,7 @@ def _not_addressed(case: Case) -> str:
         return ""
     named = {address.addr for address in (*case.message.to, *case.message.cc)}
     for field in (*RESENT_FIELDS, *CAME_TO_FIELDS):
-        for value in case.message.all_headers(field):
-            named |= {address.addr for address in parse_addresses(value, decode_words).found}
+        named |= {address.addr for address in parse_fields(case.message.all_headers(field), decode_words).found}
     is_addressed = any(_plain(address) in own for address in named)
     return "" if is_addressed else "none of our addresses is among the recipients"
 
