@@ -1,8 +1,8 @@
 """Reads an untrusted file in a separate process, with limits on time, memory and text.
 
 Invariant: for any file, reading ends in bounded time and memory, raises nothing, and reports if something was left
-unread. The child's environment holds no setting of the program. Checked by
-tests/unit/extraction/test_process.py.
+unread. Of the environment the child gets only `KEPT_VARIABLES`, because passwords and database URLs may have any name.
+Checked by tests/unit/extraction/test_process.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from support_agent.extraction.blocks import Block, Refusal
 CHILD = "support_agent.extraction.child"
 PACKAGES = Path(__file__).parents[2]
 """The folder where the child finds this package: its path lacks the working folder."""
-SECRET_VARIABLES = "SUPPORT_AGENT__"
+KEPT_VARIABLES = frozenset(
+    {"PATH", "HOME", "TMPDIR", "TEMP", "TMP", "TZ"}
+    | {"LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY"}
+    | {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONPLATLIBDIR"}
+    | {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONHASHSEED"}
+    | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "__PYVENV_LAUNCHER__", "SYSTEMROOT", "WINDIR"}
+)
+"""What the interpreter and its libraries need to be found and to start: paths, the locale, folders for temporary files
+(HOME and PYTHONUSERBASE lead to packages that a user installed for herself), and what macOS and Windows need."""
 
 
 class FileKind(StrEnum):
@@ -70,5 +78,5 @@ def extract(kind: FileKind, raw: bytes, limits: Limits) -> Extracted:
 
 
 def _environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.upper().startswith(SECRET_VARIABLES)}
+    kept = {key: value for key, value in os.environ.items() if key in KEPT_VARIABLES}
     return kept | {"PYTHONPATH": os.pathsep.join(filter(None, (str(PACKAGES), kept.get("PYTHONPATH"))))}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 from support_agent.extraction.blocks import Block, Kind, Refusal
-from support_agent.extraction.process import Extracted, FileKind, Limits, extract
+from support_agent.extraction.process import KEPT_VARIABLES, PACKAGES, Extracted, FileKind, Limits, extract
 from tests.unit.extraction.files import docx, locked_pdf, paragraph, pdf
 
 LIMITS = Limits(max_characters=4_000, max_pages=5, timeout_s=20, memory_bytes=1_000_000_000)
@@ -87,3 +91,25 @@ def test_half_characters_of_a_pdf_do_not_lose_the_rest() -> None:
     found = extract(FileKind.PDF, raw, LIMITS)
     assert found.refusal is None
     assert found.blocks[0].texts[0].endswith(" fee")
+
+
+def test_no_secret_of_the_environment_reaches_the_process_that_reads_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Failure: only settings of the program were withheld, and not the URL of a database that `url_env` names."""
+    arrived, interpreter = tmp_path / "arrived", tmp_path / "interpreter"
+    interpreter.write_text(f'#!/bin/sh\nenv > "{arrived}"\nexec "{sys.executable}" "$@"\n')
+    interpreter.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    secrets = ("SHOP_DATABASE_URL", "PGPASSWORD", "SUPPORT_AGENT__IMAP__PASSWORD", "LC_SECRET", "PYTHON_KEY", "Path_2")
+    for name in secrets:
+        monkeypatch.setenv(name, "a-secret")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = extract(FileKind.PDF, pdf("How do I cancel?"), LIMITS)
+    assert found == Extracted(blocks=(Block(Kind.PARAGRAPH, ("How do I cancel?",)),))
+    environment = dict(line.split("=", 1) for line in arrived.read_text().splitlines() if "=" in line)
+    assert "a-secret" not in environment.values()
+    assert environment.keys() <= KEPT_VARIABLES | {"PWD", "OLDPWD", "SHLVL", "_"}  # a shell sets the others
+    assert environment["TMPDIR"] == str(tmp_path)
+    assert environment["PYTHONPATH"].split(os.pathsep) == [str(PACKAGES), str(tmp_path)]
