@@ -92,7 +92,7 @@ def open_bench(
     settings = settings.model_copy(update={"senders": SenderSettings()})
     settings = model_free(settings) if without_model else settings
     company, templates = (
-        todays(Company.load(settings.company), utc_now().date()),
+        todays(Company.load(settings.company), settings.company.day_of(utc_now())),
         Templates.load(settings.company.templates),
     )
     search = open_search(settings, company, in_memory=True, name=collection)

@@ -52,7 +52,7 @@ def find(
     check_page(html)
     settings = settings_of(config)
     company = Company.load(settings.company)
-    documents = searchable(company.documents, now().date(), level)
+    documents = searchable(company.documents, settings.company.day_of(now()), level)
     with open_workflow(settings, company, documents.keys()) as workflow:
         found = workflow.find(question, Budget(settings.grading.max_tokens))
         graph = None if html is None else workflow.entity_graph(found)
@@ -88,7 +88,7 @@ def record(
 
     settings = settings_of(config)
     company = Company.load(settings.company)
-    documents = searchable(company.documents, now().date(), CUSTOMER)
+    documents = searchable(company.documents, settings.company.day_of(now()), CUSTOMER)
     labels = read_labels(mails)
     with open_recording(settings, company, documents.keys(), drafts=settings.grading.drafts) as (workflow, read):
         asked = askings(labels, read)

@@ -127,7 +127,7 @@ def check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from support_agent.core.findings import Severity
     from support_agent.ops.check import check_file
 
-    findings = check_file(_config_file(config), _now().date())
+    findings = check_file(_config_file(config), _now())
     _print(findings, as_json, printing.findings(findings))
     raise typer.Exit(FAILED if any(finding.severity is Severity.ERROR for finding in findings) else DONE)
 

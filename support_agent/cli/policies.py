@@ -81,7 +81,7 @@ def suggest_questions(
     documents = chosen(company.documents, document)
     with open_suggester(settings, company) as (search, writer):
         proposed = [suggest(one, search, writer, count, settings.grading.seed) for one in documents]
-    made = write_suggestions(file, policies, writer.name, now().date(), proposed)
+    made = write_suggestions(file, policies, writer.name, settings.company.day_of(now()), proposed)
     print_data(made, as_json, printing.suggestions(made))
     if not any(one.questions for one in made.documents):
         raise typer.Exit(FAILED)

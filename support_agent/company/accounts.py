@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
+from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
@@ -26,7 +27,7 @@ from support_agent.company.account_specs import (
     read_specs,
     spec_finding,
 )
-from support_agent.company.conversion import CellRefused, to_day, to_text, to_value
+from support_agent.company.conversion import UTC_ZONE, CellRefused, has_time_zone, to_day, to_text, to_value
 from support_agent.company.database import ReadOnlyDatabase, Result
 from support_agent.company.text import collapse
 from support_agent.company.values import (
@@ -75,8 +76,8 @@ class Queries(Frozen):
 class Accounts:
     """The company's accounts as declared in `accounts.toml`; thread-safe."""
 
-    def __init__(self, file: TomlFile, specs: AccountSpecs, database: ReadOnlyDatabase) -> None:
-        self._file, self._specs, self._database = file, specs, database
+    def __init__(self, file: TomlFile, specs: AccountSpecs, database: ReadOnlyDatabase, zone: ZoneInfo) -> None:
+        self._file, self._specs, self._database, self._zone = file, specs, database, zone
         self.fields: Mapping[str, FieldSpec] = MappingProxyType(specs.fields)
         self.series: Mapping[str, SeriesSpec] = MappingProxyType(specs.series)
         self.records: Mapping[str, RecordSpec] = MappingProxyType(specs.records)
@@ -96,12 +97,13 @@ class Accounts:
         return hashlib.sha256(self._file.text.encode()).hexdigest()
 
     @classmethod
-    def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Accounts:
+    def load(cls, path: Path, environ: Mapping[str, str] = os.environ, zone: str = "UTC") -> Accounts:
         """Read the declarations without running a query.
 
         Args:
             path: accounts.toml; a relative SQLite path in it is relative to its folder.
             environ: The environment that `[database] url_env` refers to.
+            zone: The company's time zone, in which instants become days.
         Raises:
             ConfigError: lists every error in the file; or the SQLite file does not exist.
         """
@@ -109,7 +111,7 @@ class Accounts:
         specs, findings = read_specs(file)
         if specs is None:
             raise ConfigError("\n".join(map(str, findings)), code="accounts")
-        return cls(file, specs, _open(file, specs, environ))
+        return cls(file, specs, _open(file, specs, environ, zone), ZoneInfo(zone))
 
     def customer(self, address: str) -> Customer | None:
         """The customer with an address (compared by `lower_address`), or None.
@@ -161,7 +163,7 @@ class Accounts:
         cells = dict(zip(result.columns, result.rows[0], strict=True))
         currency = cells.pop("currency") if spec.type is ValueType.MONEY else None
         (cell,) = cells.values()
-        return self._read(table, lambda: _to_value(spec, cell, currency, locale))
+        return self._read(table, lambda: _to_value(spec, cell, currency, locale, self._zone))
 
     def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
         """The rows of a series within a period, sorted by day, label and amount; rows without an amount are dropped.
@@ -183,7 +185,7 @@ class Accounts:
         rows = []
         for cells in (dict(zip(result.columns, row, strict=True)) for row in result.rows):
             if cells["amount"] is not None:
-                rows.append(self._read(table, partial(_to_row, spec, cells, unit)))
+                rows.append(self._read(table, partial(self._to_row, spec, cells, unit)))
         if any(not period.first <= row.day <= period.last for row in rows):
             raise self._wrong(table, "the query returns days outside :first to :last")
         return tuple(sorted(rows, key=lambda row: (row.day, row.label, amount_of(row.value))))
@@ -203,7 +205,7 @@ class Accounts:
         result = self._select(spec.query, {"customer_id": customer.id or None}, table, "max_records")
         self._require(table, result, spec.needed_columns, optional=set(result.columns))
         rows = (dict(zip(result.columns, row, strict=True)) for row in result.rows)
-        records = tuple(self._read(table, partial(_to_record, spec, cells, locale)) for cells in rows)
+        records = tuple(self._read(table, partial(_to_record, spec, cells, locale, self._zone)) for cells in rows)
         if len({record.identifier for record in records}) < len(records):
             raise self._wrong(table, f"the query returns one {spec.identifier} twice for a customer")
         return records
@@ -271,6 +273,16 @@ class Accounts:
         """Close the database."""
         self._database.close()
 
+    def _to_row(self, spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:
+        value = to_value(spec.type, cells["amount"], cells.get("currency"), unit)
+        if not isinstance(value, Money | Count | Quantity):
+            raise CellRefused("the amount is not a number")
+        day, label = cells["day"], cells.get("label")
+        is_compared = self._database.has_days_of_zone and not isinstance(day, str)
+        if has_time_zone(day) and self._zone != UTC_ZONE and not is_compared:  # :first and :last were other days
+            raise CellRefused("the day is an instant; let the query return and compare the day in company.time_zone")
+        return Row(day=to_day(day, self._zone), value=value, label="" if label is None else to_text(label))
+
     def _select(self, query: str, parameters: Mapping[str, Any], table: str, setting: _Limit = "max_rows") -> Result:
         limits = self._specs.database
         most = {"max_rows": limits.max_rows, "max_records": min(limits.max_records, limits.max_rows)}[setting]
@@ -308,7 +320,7 @@ class Accounts:
         return f"{self._file.path}:{line}: [{table}] " if line else f"{self._file.path}: [{table}] "
 
 
-def check_accounts(path: Path, environ: Mapping[str, str] = os.environ) -> list[Finding]:
+def check_accounts(path: Path, environ: Mapping[str, str] = os.environ, zone: str = "UTC") -> list[Finding]:
     """The errors of accounts.toml: of its declarations, or else those that `Accounts.check` finds."""
     try:
         file = read_toml(path)
@@ -320,7 +332,7 @@ def check_accounts(path: Path, environ: Mapping[str, str] = os.environ) -> list[
     if specs is None:
         return findings
     try:
-        accounts = Accounts(file, specs, _open(file, specs, environ))
+        accounts = Accounts(file, specs, _open(file, specs, environ, zone), ZoneInfo(zone))
     except ConfigError as error:
         line = file.line("database", "url")
         what = str(error).removeprefix(f"{path}: [database] ")
@@ -331,41 +343,33 @@ def check_accounts(path: Path, environ: Mapping[str, str] = os.environ) -> list[
         accounts.close()
 
 
-def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str]) -> ReadOnlyDatabase:
+def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str], zone: str) -> ReadOnlyDatabase:
     spec, place = specs.database, f"{file.path}: [database]"
     url = spec.url or environ.get(spec.url_env, "")
     if not url:
         raise ConfigError(f"{place} environment variable {spec.url_env} is not set: set it to the URL")
     try:
         absolute = sqlite_url_in(file.path.absolute().parent, url, name="url")
-        return ReadOnlyDatabase(absolute, spec.timeout_s)
+        return ReadOnlyDatabase(absolute, spec.timeout_s, zone)
     except ConfigError as error:
         raise ConfigError(f"{place} {error}", code="accounts") from None
 
 
-def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: str) -> Value | None:
+def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: str, zone: ZoneInfo) -> Value | None:
     """A typed value in the words of a locale; None for NULL and empty text."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
-    value = to_value(spec.type, cell, currency, spec.unit_for(locale))
+    value = to_value(spec.type, cell, currency, spec.unit_for(locale), zone)
     return Text(text=spec.word_for(value.text, locale)) if isinstance(value, Text) else value
 
 
-def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str) -> Record:
+def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str, zone: ZoneInfo) -> Record:
     identifier = "" if cells[spec.identifier] is None else collapse(to_text(cells[spec.identifier]))
     if not any(character.isalnum() for character in identifier) or len(identifier) > MOST_CHARACTERS:
         raise CellRefused(f"a {spec.identifier} is empty or has more than {MOST_CHARACTERS} characters")
     currency = cells.get("currency")
-    values = {name: _to_value(column, cells[name], currency, locale) for name, column in spec.columns.items()}
+    values = {name: _to_value(column, cells[name], currency, locale, zone) for name, column in spec.columns.items()}
     return Record(identifier=identifier, values=values)
-
-
-def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:
-    value = to_value(spec.type, cells["amount"], cells.get("currency"), unit)
-    if not isinstance(value, Money | Count | Quantity):
-        raise CellRefused("the amount is not a number")
-    label = cells.get("label")
-    return Row(day=to_day(cells["day"]), value=value, label="" if label is None else to_text(label))
 
 
 def _to_locale(cell: Any) -> str:

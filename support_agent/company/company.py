@@ -63,7 +63,7 @@ class Company:
 
         library = read(lambda policies: load_library(policies, settings.locale), settings.policies)
         questions = read(load_questions, settings.policies / QUESTIONS_FILE)
-        accounts = read(Accounts.load, settings.accounts)
+        accounts = read(lambda path: Accounts.load(path, zone=settings.time_zone), settings.accounts)
         if library is None or questions is None or accounts is None:
             raise ConfigError("\n".join(errors), code="company")
         return cls(library.documents, accounts, questions, library.translations)
@@ -140,5 +140,5 @@ def check_company(settings: CompanySettings, today: date) -> list[Finding]:
         *check_documents(settings.policies, today),
         *check_translations(settings.policies, settings.locale, today),
         *check_questions(settings.policies / QUESTIONS_FILE),
-        *check_accounts(settings.accounts),
+        *check_accounts(settings.accounts, zone=settings.time_zone),
     ]

@@ -8,15 +8,17 @@ tests/unit/company/test_conversion.py.
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from babel.numbers import get_currency_precision
 
 from support_agent.company.values import Count, Counted, Day, Money, Quantity, Text, Value, ValueType
 
 FLOAT_TOLERANCE = Decimal("0.000001")
+UTC_ZONE = ZoneInfo("UTC")
 QUANTITY_PLACES = 6
 """Decimal places kept of a quantity that the database stores as a binary float."""
 MAX_TEXT_CHARACTERS = 500
@@ -28,13 +30,14 @@ class CellRefused(ValueError):
     """A cell is not of the declared type; the message names the types, never the content."""
 
 
-def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: Counted = "") -> Value:
+def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: Counted = "", zone: ZoneInfo = UTC_ZONE) -> Value:
     """A cell (not NULL) as a value of the declared type.
 
     Args:
         cell: As the database driver gives it.
         currency: ISO 4217, for money only.
         unit: For counts and quantities.
+        zone: As for `to_day`.
     Raises:
         CellRefused: it has another type or cannot be converted exactly.
     """
@@ -42,7 +45,7 @@ def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: Counted = "
         case ValueType.MONEY:
             return to_money(cell, currency)
         case ValueType.DATE:
-            return Day(day=to_day(cell))
+            return Day(day=to_day(cell, zone))
         case ValueType.TEXT:
             return Text(text=to_text(cell))
         case ValueType.COUNT:
@@ -63,18 +66,32 @@ def to_money(cell: Any, currency: Any) -> Money:
     return Money(amount=rounded, currency=currency)
 
 
-def to_day(cell: Any) -> date:
-    """The day of a date, of an instant (in UTC if it has a time zone), or of ISO text with or without a time."""
+def to_day(cell: Any, zone: ZoneInfo = UTC_ZONE) -> date:
+    """The day of a date, of an instant, or of ISO text with or without a time.
+
+    Args:
+        zone: Of the company: an instant with a time zone counts there; one without is taken as it is.
+    """
     if isinstance(cell, datetime):
-        return (cell.astimezone(UTC) if cell.tzinfo else cell).date()
+        return (cell.astimezone(zone) if cell.tzinfo else cell).date()
     if isinstance(cell, date):
         return cell
     if isinstance(cell, str) and _DAY.match(cell):
         try:
-            return to_day(datetime.fromisoformat(cell))
+            return to_day(datetime.fromisoformat(cell), zone)
         except ValueError:
             raise CellRefused("the day does not exist in the calendar") from None
     raise CellRefused(f"not a date but {_kind(cell)}; let the query return YYYY-MM-DD")
+
+
+def has_time_zone(cell: Any) -> bool:
+    """Whether a cell is an instant with a time zone, or ISO text of one."""
+    if isinstance(cell, str) and _DAY.match(cell):
+        try:
+            cell = datetime.fromisoformat(cell)
+        except ValueError:
+            return False
+    return isinstance(cell, datetime) and cell.tzinfo is not None
 
 
 def to_text(cell: Any) -> str:

@@ -52,7 +52,7 @@ _MYSQL_TIMED = {"pymysql", "mysqldb"}
 """Drivers of MySQL whose connections take time-outs in this form."""
 _POSTGRESQL_LATE, _MYSQL_LATE = "57014", {1969, 3024}
 """The SQLSTATE of a query that took too long; the error numbers of MariaDB and MySQL."""
-_MYSQL_WRONG = {1052, 1054, 1055, 1109, 1111, 1140, 1142, 1143, 1193, 1222, 1267, 1305, 1792}
+_MYSQL_WRONG = {1052, 1054, 1055, 1109, 1111, 1140, 1142, 1143, 1193, 1222, 1267, 1298, 1305, 1792}
 """Error numbers that are the query's fault, though the driver has one class for them and for a lost connection."""
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _COMMENTS_AND_TEXTS = (
@@ -115,15 +115,21 @@ class Result:
 
 
 class ReadOnlyDatabase:
-    """A read-only database. `timeout_s` bounds each connection and each statement."""
+    """A read-only database. `timeout_s` bounds each connection and each statement.
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    In sessions of PostgreSQL, MariaDB and MySQL instants have the days of `zone`.
+    """
+
+    def __init__(self, url: str, timeout_s: float, zone: str = "UTC") -> None:
         """Prepare the connection without opening it; a SQLite file must exist.
+
+        Args:
+            zone: A time zone of the IANA database.
 
         Raises:
             ConfigError: no URL, no driver for it, or no such SQLite file.
         """
-        self._timeout_s = timeout_s
+        self._timeout_s, self._zone = timeout_s, zone
         try:
             self._url = make_url(url)
             self.dialect = self._url.get_backend_name()
@@ -171,6 +177,11 @@ class ReadOnlyDatabase:
         """Whether the connection itself prevents writes; otherwise the database user's rights must."""
         return self.dialect in {"sqlite", "postgresql", *_MYSQL}
 
+    @property
+    def has_days_of_zone(self) -> bool:
+        """Whether a query compares instants with the days of the zone, as its results are read."""
+        return self.dialect in {"postgresql", *_MYSQL}
+
     def close(self) -> None:
         """Close open connections."""
         self._engine.dispose()
@@ -204,7 +215,7 @@ class ReadOnlyDatabase:
         if self.dialect == "postgresql":
             limit = f"-c statement_timeout={int(self._timeout_s * 1000)}"
             # DateStyle: the driver reads no other.
-            options = f"-c default_transaction_read_only=on {limit} -c DateStyle=ISO"
+            options = f"-c default_transaction_read_only=on {limit} -c DateStyle=ISO -c TimeZone={self._zone}"
             connect_args = {**noticed_within(self._timeout_s), "options": options}
         return create_engine(self._url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
 
@@ -218,10 +229,11 @@ class ReadOnlyDatabase:
         return engine
 
     def _restrict_mysql(self, connection: DBAPIConnection, record: object) -> None:
-        """Make a new session of MariaDB or MySQL read-only, limit its queries, and read instants in UTC."""
+        """Make a new session of MariaDB or MySQL read-only, limit its queries, and read instants in the zone."""
+        zone = "+00:00" if self._zone == "UTC" else self._zone  # names need the server's tables of time zones
         with closing(connection.cursor()) as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
-            cursor.execute("SET SESSION time_zone = '+00:00'")
+            cursor.execute(f"SET SESSION time_zone = '{zone}'")
             cursor.execute("SELECT VERSION()")
             is_mariadb = "mariadb" in str(cursor.fetchone()).lower()
             limit = f"max_statement_time = {self._timeout_s}"

@@ -52,6 +52,7 @@ def _is_zone(name: str) -> str:
     return name
 
 
+ZoneName = Annotated[str, AfterValidator(_is_zone)]
 IntervalText = Annotated[str, AfterValidator(_is_interval)]
 Intervals = tuple[IntervalText, ...]
 
@@ -62,8 +63,9 @@ class HoursSettings(Frozen):
     Without any hours nothing is said of them, and reminders count all hours.
     """
 
-    time_zone: Annotated[str, AfterValidator(_is_zone)] = "UTC"
-    """A time zone of the IANA database, such as `Europe/Berlin`; summer time included."""
+    time_zone: ZoneName = "UTC"
+    """A time zone of the IANA database, such as `Europe/Berlin`; summer time included. Left out:
+    `company.time_zone`."""
     monday: Intervals = ()
     """Hours of each Monday by the clock on the wall, in order: `["09:00-12:30", "13:30-17:00"]`; empty: closed. The
     same for the other days."""

@@ -73,7 +73,7 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
         errors = error.errors(include_input=False)
         problems = [explain(Settings, e["loc"], e["type"], e["msg"], origins) for e in errors]
         raise SettingsRefused(problems) from None
-    settings = _with_secret(_with_absolute_paths(settings, base, from_flags))
+    settings = _with_secret(_with_absolute_paths(_with_one_time_zone(settings), base, from_flags))
     return _with_password_in_url(_with_secrets_of_files(settings))
 
 
@@ -118,6 +118,16 @@ def require_mail_settings(settings: Settings) -> None:
         raise ConfigError(
             f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'"
         )
+
+
+def _with_one_time_zone(settings: Settings) -> Settings:
+    """The settings; the time zone of `company` or of `hours` is both, where only one of them is set."""
+    company, hours = settings.company, settings.hours
+    if "time_zone" not in company.model_fields_set:
+        company = company.model_copy(update={"time_zone": hours.time_zone})
+    elif "time_zone" not in hours.model_fields_set:
+        hours = hours.model_copy(update={"time_zone": company.time_zone})
+    return settings.model_copy(update={"company": company, "hours": hours})
 
 
 def _for_one_alone(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,10 @@ file are relative to the file. Names contain the units.
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -21,7 +23,7 @@ from support_agent.config.desk import DeskSettings, DigestSettings, ReminderSett
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
-from support_agent.config.hours import HoursSettings
+from support_agent.config.hours import HoursSettings, ZoneName
 from support_agent.config.intentions import IntentionSettings
 from support_agent.config.mail_servers import ImapSettings, OAuthSettings, OptionalPath, SmtpSettings
 from support_agent.config.screening import ScreeningSettings
@@ -43,8 +45,16 @@ class CompanySettings(Frozen):
     locale: LocaleTag = FALLBACK_LOCALE
     """Locale of the documents, of the desk, and of customers whose own is unknown or has no templates; this one must
     have templates."""
+    time_zone: ZoneName = "UTC"
+    """The time zone whose days count: for "this month" and its kin, for the days on which documents are valid, and for
+    instants of the company's database. One of the IANA database, such as `Europe/Berlin`; left out: `hours.time_zone`.
+    """
     notice: Literal["top", "bottom"] = "bottom"
     """Where an answer says that a machine (AI) composed it: above the first answer or below the signature."""
+
+    def day_of(self, at: datetime) -> date:
+        """The day of an instant in the company's time zone."""
+        return at.astimezone(ZoneInfo(self.time_zone)).date()
 
 
 class ModelSettings(Frozen):

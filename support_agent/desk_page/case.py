@@ -318,7 +318,7 @@ def _recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
     sender = stages.routing.senders.of(offer.customer_mail)
     customer = stages.company.known_customer(sender.address, sender.level)
     locale = stages.queue.templates.locale_of(customer, stages.settings.company.locale)
-    return Recipient(sender, customer, locale, stages.now())
+    return Recipient(sender, customer, locale, stages.settings.company.day_of(stages.now()))
 
 
 def _preview(

@@ -7,7 +7,7 @@ tests/unit/desk_page/test_choices.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date
 from typing import NamedTuple
 
 from support_agent.company.company import Company
@@ -48,17 +48,17 @@ class Parts(NamedTuple):
 
 
 class Recipient(NamedTuple):
-    """Whom an answer goes to, in which language, and when."""
+    """Whom an answer goes to, in which language, and on which day."""
 
     sender: Sender
     customer: Customer | None
     locale: str
-    now: datetime
+    today: date
 
 
 def groups(company: Company, to: Recipient) -> tuple[Group, ...]:
     """Everything that may be sent to this customer, by kind; kinds with nothing are left out."""
-    today, level, accounts = to.now.date(), to.sender.level, company.accounts
+    today, level, accounts = to.today, to.sender.level, company.accounts
     found = [
         Group(
             "document",
@@ -100,7 +100,7 @@ def parts(company: Company, choice: PersonChoice, to: Recipient) -> Parts | None
     if kind == "document" and name.isdigit() and int(name) in company.by_number:
         return _sections(company, choice, int(name), to)
     if kind == "series" and name in company.accounts.series:
-        names = [period.name for period in periods(to.now.date())]
+        names = [period.name for period in periods(to.today)]
         entries = tuple(Choosable(PersonChoice(choice.key, one).text, one.replace("_", " ")) for one in names)
         return Parts("period", entries, (PersonChoice(choice.key, choice.part or EVER).text,))
     return None
@@ -108,7 +108,7 @@ def parts(company: Company, choice: PersonChoice, to: Recipient) -> Parts | None
 
 def _sections(company: Company, choice: PersonChoice, number: int, to: Recipient) -> Parts:
     """Each section as a link that adds it to those that are chosen, or takes it away."""
-    translated = company.in_language(to.locale, to.now.date())
+    translated = company.in_language(to.locale, to.today)
     document = translated.get(number, company.by_number[number])
     chosen = {int(one) for one in choice.part.split(",") if one.isdigit()}
     entries, on = list[Choosable](), list[str]()

@@ -32,7 +32,7 @@ def evidence(desk: Desk, visit: Visit) -> Result:
     if found is None or at > len(decision.plan.questions):
         raise NotFound
     question = decision.plan.questions[at - 1]
-    documents = searchable(desk.company.documents, plan.planned_at.date(), CUSTOMER)
+    documents = searchable(desk.company.documents, desk.settings.company.day_of(plan.planned_at), CUSTOMER)
     graph = near_finding(question, found, documents, hops=desk.settings.evidence.hops)
     return Framed(facts_page(question, found, documents, graph))
 

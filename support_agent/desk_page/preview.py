@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from email.message import EmailMessage
 from itertools import islice
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
@@ -85,7 +86,9 @@ def document_mail(
     customer = Customer(id="", name=SOMEBODY, address=ADDRESS, locale=language)
     there = replace(decider, company=company, templates=templates)
     choice = PersonChoice(document_key(number))
-    final = there.chosen(parse(message.as_bytes()), sender, customer, _valid_at(document, now), choice)
+    final = there.chosen(
+        parse(message.as_bytes()), sender, customer, _valid_at(document, now, decider.settings.company), choice
+    )
     return answer_mail(final, templates, Verifier.of(company))
 
 
@@ -110,11 +113,11 @@ def _document(company: Company, number: int, language: str) -> Document:
     return document
 
 
-def _valid_at(document: Document, now: datetime) -> datetime:
-    head = document.head
-    day = max(now.date(), head.valid_from)
+def _valid_at(document: Document, now: datetime, company: CompanySettings) -> datetime:
+    head, today = document.head, company.day_of(now)
+    day = max(today, head.valid_from)
     day = day if head.valid_until is None else min(day, head.valid_until)
-    return now if day == now.date() else datetime.combine(day, time(12), UTC)
+    return now if day == today else datetime.combine(day, time(12), ZoneInfo(company.time_zone))
 
 
 def sample_mails(name: str, templates: Templates) -> Iterator[RenderedMail]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -56,12 +56,12 @@ NO_AUTHSERV_ID = (
 """What is wrong without it, and what to do."""
 
 
-def check_file(path: Path, today: date) -> list[Finding]:
+def check_file(path: Path, now: datetime) -> list[Finding]:
     """Everything that is wrong with the workspace of a configuration file and with those of its brands.
 
     Args:
         path: support-agent.toml.
-        today: Documents that are not valid on this day are findings.
+        now: Documents that are not valid on its day, in the company's time zone, are findings.
     """
     try:
         settings = load(path)
@@ -70,12 +70,12 @@ def check_file(path: Path, today: date) -> list[Finding]:
         return [config.refused(problem) for problem in error.problems]
     except ConfigError as error:
         return [_unreadable(path, line) for line in str(error).splitlines()]
-    return [*check(settings, today, path), *_brands(settings, today, path)]
+    return [*check(settings, settings.company.day_of(now), path), *_brands(settings, now, path)]
 
 
-def _brands(settings: Settings, today: date, path: Path) -> list[Finding]:
+def _brands(settings: Settings, now: datetime, path: Path) -> list[Finding]:
     """What is wrong with the brands' files, and between them."""
-    found = [finding for file in settings.brands.files.values() for finding in check_file(file, today)]
+    found = [finding for file in settings.brands.files.values() for finding in check_file(file, now)]
     try:
         load_brands(settings)
     except SettingsRefused:  # a finding of that file

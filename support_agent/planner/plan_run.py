@@ -241,7 +241,7 @@ class PlanRun(ABC):
         whole, today = self.context.current_question, self.context.today
         question = without_now(" ".join(asked_in(whole, self.context.search.read)))
         is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
-        if is_past or has_inexpressible_period(question, today):
+        if is_past or has_inexpressible_period(question, today) or self.context.names_moved_period(question):
             raise Stop(Reason.NOT_COVERED)
 
     def check_series_question(self) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ class PlanRun(ABC):
         Questions in an unsupported language are escalated, because a period in them would go unnoticed.
         """
         question = self.context.current_question
-        if has_inexpressible_period(question, self.context.today):
+        if has_inexpressible_period(question, self.context.today) or self.context.names_moved_period(question):
             raise Stop(Reason.NOT_COVERED)
         named = mentioned_periods(question, self.context.today)
         if len(named) > MOST_PERIODS or not (named or is_readable(question)):

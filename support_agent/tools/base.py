@@ -27,6 +27,7 @@ from support_agent.answer.final_answer import (
 from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document
+from support_agent.company.periods.recognition import have_moved, periods
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Customer, Period, Record, Row, Value
 from support_agent.company.vocabulary import Vocabulary
@@ -203,6 +204,8 @@ class Unsure(NamedTuple):
 class Context:
     """Everything the tools may see of the current mail, and their results so far. Questions are numbered from 1.
 
+    - Days: `today` is the day of the decision, in the company's time zone; `written_on` that on which the mail was
+      written, None: today, too.
     - Mail: `mail` is the customer's whole text with the subject, `questions` its questions; `subject` is "" if no
       question begins with it. `missing_qualifiers` narrowed a question and were in no chosen item.
     - Documents: `documents` are in the company's own language, as are topics and evidence; `translations` are sent in
@@ -249,6 +252,7 @@ class Context:
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     missing_qualifiers: list[Qualifier] = field(default_factory=list)
+    written_on: date | None = None
 
     @property
     def current_question(self) -> str:
@@ -260,6 +264,15 @@ class Context:
         """The documents that the sender may be sent today, by number."""
         found = self.documents.items()
         return {number: document for number, document in found if document.may_be_sent(self.today, self.level)}
+
+    def names_moved_period(self, question: str) -> bool:
+        """Whether a question names a period that was another one when the mail was written."""
+        return self.written_on is not None and have_moved(question, self.written_on, self.today)
+
+    def has_moved(self, period: Period) -> bool:
+        """Whether a period was another one when the mail was written: "this month" after the end of that month."""
+        then = periods(self.written_on or self.today)
+        return any(one.name == period.name and one.first != period.first for one in then)
 
     def version_sent(self, number: int) -> Document:
         """The version of a document that this customer is sent: its translation, or itself."""

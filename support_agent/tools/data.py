@@ -46,6 +46,8 @@ class FetchSeries(Tool):
         spec = context.accounts.series[self.series]
         customer = require_customer(context, spec.level, f"series {self.series}")
         period = context.periods[self.period]
+        if context.has_moved(period):
+            raise ToolCallRejected(f"{self.period} was another one when the mail was written", code="moved")
         table = TableItem(
             series=self.series,
             label=spec.label_for(context.locale),

@@ -31,6 +31,7 @@ REASON_BY_CODE = {
     "zero": Reason.NO_DATA,
     "units": Reason.NO_DATA,
     "not_valid": Reason.NOT_COVERED,
+    "moved": Reason.NOT_COVERED,
     "no_evidence": Reason.NO_EVIDENCE,
     "section": Reason.UNSURE,
 }

@@ -153,7 +153,7 @@ class Approval:
 
     def _outdated(self, final: FinalAnswer) -> str:
         """The first part of an answer that the company's files no longer say, or ""."""
-        today, locale = self.now().date(), self.templates.locale_for(final.locale)
+        today, locale = self.settings.company.day_of(self.now()), self.templates.locale_for(final.locale)
         versions = {item.version for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)}
         for document in self.company.texts:
             if document.version in versions and not document.is_valid_on(today):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from support_agent.answer.final_answer import Answer, FinalAnswer
 from support_agent.answer.packet import FoundDocument
@@ -44,6 +44,9 @@ from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
 from support_agent.tools.person_choice import PersonChoice, item_for
 from support_agent.tools.retrieval import finding_text, memory_of, open_room
+
+MOST_DELAY = timedelta(days=31)
+"""A mail whose Date is older when it arrives has a wrong clock, or is tried as if it had been written today."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class Decider:
         *,
         case_id: str = "",
         memory: str | None = None,
+        received_at: datetime | None = None,
     ) -> Decision:
         """Plan the mail and make its final answer.
 
@@ -105,10 +109,11 @@ class Decider:
             message: The parsed mail.
             sender: The sender, with the level that the answer may use.
             customer: The known customer; at level 3 only.
-            now: Aware; its day is "today" for periods and for the validity of documents.
+            now: Aware; its day in the company's time zone is "today" for periods and for the validity of documents.
             sent: Earlier answers that must not be repeated, newest first.
             case_id: The mail's case; "" in a dry run.
             memory: The fact room's memory after the case's last mail.
+            received_at: When the mail was recorded; None: now.
         """
         reason = self._refusal(message, sender)
         if reason is not None:
@@ -120,6 +125,7 @@ class Decider:
         sender, customer = _as_trusted(message, sender, customer)
         room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
         context = self._context(message, sender, customer, now, sent, room)
+        context.written_on = self.settings.company.day_of(written_at(message, min(received_at or now, now)))
         plan = self.planner.plan(context)
         final = None
         if plan.outcome == "answer":
@@ -136,13 +142,21 @@ class Decider:
         )
 
     def chosen(
-        self, message: Message, sender: Sender, customer: Customer | None, now: datetime, choice: PersonChoice
+        self,
+        message: Message,
+        sender: Sender,
+        customer: Customer | None,
+        now: datetime,
+        choice: PersonChoice,
+        ordered_at: datetime | None = None,
     ) -> FinalAnswer:
         """The answer that a person chose: one item, made by the tools that the model's choices go through.
 
         The whole mail is the question that sections are chosen for; where none is sure enough, the whole document is
         sent, because a person has said that it answers.
 
+        Args:
+            ordered_at: When the person wrote the choice down, which may name a period such as this month; None: now.
         Raises:
             ToolCallRejected: there is no such item, or this sender may not get it today.
             TransientError, PermanentError: the company's database failed.
@@ -151,6 +165,7 @@ class Decider:
         if not self.settings.agent.may_answer(sender.level):
             raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
         context = self._context(message, sender, customer, now, (), None)
+        context.written_on = self.settings.company.day_of(ordered_at or now)
         answers = (Answer(items=(item_for(choice, context),)),)
         final = self._answer(message, sender, context, answers, asked=1, answered=1)
         return final.model_copy(update={"is_approved": True})
@@ -190,7 +205,7 @@ class Decider:
         sent: tuple[SentAnswer, ...],
         room: FactRoom | None,
     ) -> Context:
-        today = now.date()
+        today = self.settings.company.day_of(now)
         locale = self.templates.locale_for(self.templates.locale_of(customer, self.settings.company.locale))
         return Context(
             today=today,
@@ -246,6 +261,13 @@ def _as_trusted(message: Message, sender: Sender, customer: Customer | None) -> 
     return sender, customer
 
 
+def written_at(message: Message, received_at: datetime) -> datetime:
+    """When a mail was written: its Date, where that can be; it may have waited before it was recorded."""
+    sent_at = message.sent_at
+    can_be = sent_at is not None and received_at - MOST_DELAY <= sent_at <= received_at
+    return sent_at if sent_at is not None and can_be else received_at
+
+
 def questions_in(message: Message, read: Read) -> tuple[str, ...]:
     """The mail's questions, each in the customer's own words; `read` classifies the pieces of a mail."""
     return questions_of(message.subject, asked_text(message), read)
@@ -267,6 +289,8 @@ def _why(plan: Plan, context: Context) -> str:
         return f"the answer does not mention {context.missing_qualifiers[0].text!r}, which the question names"
     if plan.reason == Reason.UNKNOWN_RECORD:
         return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
+    if plan.reason == Reason.NOT_COVERED and any(map(context.names_moved_period, context.questions)):
+        return f"it was written on {context.written_on}: the period that it names is another one on {context.today}"
     if plan.reason != Reason.REPEATED or not context.repeated:
         return ""
     earlier = context.repeated[0]

@@ -45,7 +45,7 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.approval import Approval, Approver
-from support_agent.workflow.decide import Decider
+from support_agent.workflow.decide import Decider, written_at
 from support_agent.workflow.labelling import Labelling
 
 log = structlog.get_logger(__name__)
@@ -278,7 +278,9 @@ class DeskCommands:
         customer_mail, proposed = fitting.customer_mail, self._proposed_of(fitting.packet)
         if proposed is not None and proposed.status in GOING:
             raise _refused(f"the answer that was proposed is {proposed.status.value}")
-        sender, final = self.chosen_answer(customer_mail, choice)
+        recorded = self.store.mails.get(mail.id)
+        ordered_at = written_at(mail.message, recorded.received_at if recorded is not None else self.now())
+        sender, final = self.chosen_answer(customer_mail, choice, ordered_at)
 
         def send() -> None:
             self.labelling.sent(customer_mail.id, choice, final, mail.sender.address)
@@ -288,9 +290,13 @@ class DeskCommands:
 
         return send
 
-    def chosen_answer(self, customer_mail: ReceivedMail, choice: PersonChoice) -> tuple[Sender, FinalAnswer]:
+    def chosen_answer(
+        self, customer_mail: ReceivedMail, choice: PersonChoice, ordered_at: datetime | None = None
+    ) -> tuple[Sender, FinalAnswer]:
         """The answer that sends what a person chose, made and checked as every answer, and its recipient.
 
+        Args:
+            ordered_at: As for `Decider.chosen`.
         Raises:
             PermanentError, GateRefused, ToolCallRejected: it cannot be sent to this customer.
         """
@@ -298,7 +304,7 @@ class DeskCommands:
         if why := why_unwritable(sender.address):
             raise _refused(why)
         customer = self.company.known_customer(sender.address, sender.level)
-        final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice)
+        final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice, ordered_at)
         self.queue.rendered(final)  # raises what sending it would
         return sender, final
 

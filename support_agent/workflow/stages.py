@@ -208,7 +208,11 @@ class Stages:
         sent = self.rates.answers_before(mail.id, case_id, sender, now)
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
         memory = self.store.plans.memory_before(mail.id)
-        decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
+        recorded = self.store.mails.get(mail.id)
+        received_at = recorded.received_at if recorded is not None else now
+        decision = decider.decide(
+            message, sender, customer, now, sent, case_id=case_id, memory=memory, received_at=received_at
+        )
         decision = decision.model_copy(update={"intention": mail.route.intention})
         record = decision.record(mail.id, self.company.version, decider.search.version)
         self.store.plans.save(record, decision.memory)

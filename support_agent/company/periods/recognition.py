@@ -101,6 +101,16 @@ def has_inexpressible_period(text: str, today: date | None = None) -> bool:
     return any(name not in known for name in mentions)
 
 
+def have_moved(text: str, since: date, today: date) -> bool:
+    """Whether periods that a text names begin on another day `today` than on `since`: "this month" after its end."""
+    return since != today and _beginnings(text, since) != _beginnings(text, today)
+
+
+def _beginnings(text: str, today: date) -> list[date]:
+    first = {period.name: period.first for period in periods(today)}
+    return [first[name] for name in mentioned_periods(text, today)]
+
+
 def is_readable(text: str) -> bool:
     """Whether a text is likely in a supported language, or too short to tell.
 

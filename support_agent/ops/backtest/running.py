@@ -213,7 +213,7 @@ def version_of(settings: Settings, company: Company, templates: Templates, *more
     parts = [
         version("support-agent"),
         *(f"{section} {name} {_named(value)}" for section in DECIDING for name, value in getattr(settings, section)),
-        settings.company.model_dump_json(include={"name", "locale", "notice"}),
+        settings.company.model_dump_json(include={"name", "locale", "notice", "time_zone"}),
         company.version,
         templates.version,
         calibration.read_text("utf-8", "replace") if calibration.is_file() else "",

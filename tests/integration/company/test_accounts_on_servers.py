@@ -156,6 +156,36 @@ def _check_values(accounts: Accounts) -> None:
     )
 
 
+INSTANTS = """
+SELECT since AS day, seats AS amount, 'EUR' AS currency, name AS label FROM customers
+WHERE id = :customer_id AND since >= :first AND date(since) <= :last
+"""
+
+
+@pytest.mark.parametrize(("zone", "year"), [("UTC", "2022"), ("Asia/Tokyo", "2023")])
+def test_instants_have_the_companys_days_in_a_query_and_in_its_result(
+    postgresql: Server, tmp_path: Path, zone: str, year: str
+) -> None:
+    """New Year's Day in Tokyo is in the new year, also for a server in another time zone."""
+    postgresql.execute("UPDATE customers SET since = '2022-12-31 23:30:00+00'")
+    postgresql.execute(f"ALTER DATABASE {postgresql.url.rpartition('/')[2]} SET TimeZone = 'America/Los_Angeles'")
+    path = _accounts(postgresql, tmp_path)
+    text = path.read_text("utf-8")
+    path.write_text(text[: text.rindex("query = ")] + f'query = """{INSTANTS}"""\n', "utf-8")
+    with closing(Accounts.load(path, zone=zone)) as accounts:
+        anna = accounts.customer("anna@example.net")
+        assert anna is not None
+        found = [one.name for one in periods(date(2023, 6, 1)) if accounts.rows("payments", anna, one, "en")]
+    assert set(found) & {"2022", "2023"} == {year}
+
+
+def test_a_time_zone_that_mariadb_does_not_know_is_told(mariadb: Server, tmp_path: Path) -> None:
+    """Its tables of time zones are filled by `mariadb-tzinfo-to-sql`; without them no day would be right."""
+    (finding,) = check_accounts(_accounts(mariadb, tmp_path), zone="Asia/Tokyo")[:1]
+    assert finding.severity is Severity.ERROR
+    assert "time zone: 'Asia/Tokyo'" in finding.what
+
+
 WRITES = {
     "postgresql": (
         "DELETE FROM payments RETURNING label",

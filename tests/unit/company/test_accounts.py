@@ -122,6 +122,17 @@ def test_a_query_that_ignores_the_period_is_an_error(shop: Path) -> None:
         accounts.rows("payments", customer(accounts, "anna@example.net"), PERIODS["2023"], "en")
 
 
+def test_instants_of_a_series_are_refused_where_the_query_has_other_days(shop: Path) -> None:
+    """SQLite compares them with :first and :last as text in UTC: a row of the new year in Tokyo would be missing."""
+    path = rewrite(shop, "SELECT day, amount", "SELECT day || 'T20:00:00Z' AS day, amount")
+    anna = customer(Accounts.load(path), "anna@example.net")
+    assert len(Accounts.load(path).rows("payments", anna, PERIODS["this_year"], "en")) == 3
+    with pytest.raises(PermanentError, match=r"company\.time_zone"):
+        Accounts.load(path, zone="Asia/Tokyo").rows("payments", anna, PERIODS["this_year"], "en")
+    days = Accounts.load(rewrite(shop, "day || 'T20:00:00Z' AS day", "day"), zone="Asia/Tokyo")
+    assert len(days.rows("payments", anna, PERIODS["this_year"], "en")) == 3
+
+
 def test_labels_and_units_fall_back_to_english(accounts: Accounts) -> None:
     """The tag, then its language, then English."""
     spec = accounts.fields["seats"]

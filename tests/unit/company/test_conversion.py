@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.company.conversion import CellRefused, to_day, to_money, to_text, to_value
-from support_agent.company.values import Count, Money, Quantity, Text, ValueType
+from support_agent.company.conversion import CellRefused, has_time_zone, to_day, to_money, to_text, to_value
+from support_agent.company.values import Count, Day, Money, Quantity, Text, ValueType
+
+TOKYO = ZoneInfo("Asia/Tokyo")
 
 CENTS = st.integers(-(10**12), 10**12)
 
@@ -82,6 +85,21 @@ def test_money_that_cannot_be_told_exactly_is_refused(cell: Any, currency: Any) 
 def test_a_day_is_read_from_dates_instants_and_iso_text(cell: Any) -> None:
     """An instant with a time zone counts in UTC."""
     assert to_day(cell) == date(2025, 3, 1)
+
+
+@pytest.mark.parametrize("cell", ["2026-12-31T23:30:00Z", datetime(2026, 12, 31, 23, 30, tzinfo=UTC)])
+def test_an_instant_has_the_day_of_the_companys_time_zone(cell: Any) -> None:
+    """Half past eight in Tokyo is the new year."""
+    assert (to_day(cell, TOKYO), to_day(cell)) == (date(2027, 1, 1), date(2026, 12, 31))
+    assert to_value(ValueType.DATE, cell, zone=TOKYO) == Day(day=date(2027, 1, 1))
+    assert has_time_zone(cell)
+
+
+@pytest.mark.parametrize("cell", ["2026-12-31 23:30:00", "2026-12-31", date(2026, 12, 31)])
+def test_a_day_without_a_time_zone_is_taken_as_it_is(cell: Any) -> None:
+    """In every time zone."""
+    assert to_day(cell, TOKYO) == date(2026, 12, 31)
+    assert not has_time_zone(cell)
 
 
 @pytest.mark.parametrize("cell", ["01.03.2025", "2025-02-30", "2025-3-1", "2025-03-01x", 1740787200, None, ""])

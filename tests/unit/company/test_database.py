@@ -175,6 +175,14 @@ def test_a_session_is_limited_in_the_words_of_its_server(version: str, limit: st
     ]
 
 
+def test_a_session_has_the_days_of_the_companys_time_zone() -> None:
+    """Else a query would compare instants with other days than those that its results have."""
+    session = _Session("8.4.3")
+    database = ReadOnlyDatabase("mysql://reader@127.0.0.1:1/shop", timeout_s=1.5, zone="Asia/Tokyo")
+    database._restrict_mysql(cast(Any, session), None)
+    assert "SET SESSION time_zone = 'Asia/Tokyo'" in session.told
+
+
 @pytest.mark.parametrize(
     "statement",
     [

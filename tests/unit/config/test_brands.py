@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from support_agent.config.sources import database_identity
 from support_agent.errors import ConfigError
 from support_agent.ops.check import check_file
 
-TODAY = date(2026, 11, 25)
+NOON = datetime(2026, 11, 25, 12, tzinfo=UTC)
 PASSWORD_VARIABLE = "SUPPORT_AGENT__IMAP__PASSWORD"
 
 
@@ -154,7 +154,7 @@ def test_a_brand_has_no_brands(two: Path) -> None:
 
 def test_check_names_what_is_wrong_in_a_brands_file_and_between_brands(two: Path) -> None:
     shop = write(two.parent / "shop", "support@main.example", BRAND)
-    findings = check_file(two, TODAY)
+    findings = check_file(two, NOON)
     assert any(finding.path == shop for finding in findings)
     (between,) = [finding for finding in findings if "have the same" in finding.what]
     assert (between.path, between.line, between.todo) == (two, 7, "each needs its own")
@@ -162,4 +162,4 @@ def test_check_names_what_is_wrong_in_a_brands_file_and_between_brands(two: Path
 
 def test_check_names_a_brands_file_that_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path, "support@main.example", '[brands]\nfiles = { shop = "shop/support-agent.toml" }\n')
-    assert any("shop/support-agent.toml" in str(finding) for finding in check_file(path, TODAY))
+    assert any("shop/support-agent.toml" in str(finding) for finding in check_file(path, NOON))

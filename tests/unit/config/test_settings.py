@@ -46,6 +46,21 @@ def test_an_override_of_none_is_not_given(tmp_path: Path) -> None:
     assert load(write(tmp_path, '[imap]\nhost = "x"\n'), {"imap.host": None}).imap.host == "x"
 
 
+@pytest.mark.parametrize(
+    ("text", "company", "hours"),
+    [
+        ("", "UTC", "UTC"),
+        ('[hours]\ntime_zone = "Asia/Tokyo"\n', "Asia/Tokyo", "Asia/Tokyo"),
+        ('[company]\ntime_zone = "Asia/Tokyo"\n', "Asia/Tokyo", "Asia/Tokyo"),
+        ('[company]\ntime_zone = "UTC"\n[hours]\ntime_zone = "Asia/Manila"\n', "UTC", "Asia/Manila"),
+    ],
+)
+def test_one_time_zone_is_enough(tmp_path: Path, text: str, company: str, hours: str) -> None:
+    """Failure: `hours.time_zone` was set, and "today" was the day in UTC."""
+    settings = load(write(tmp_path, text))
+    assert (settings.company.time_zone, settings.hours.time_zone) == (company, hours)
+
+
 def test_settings_made_in_code_do_not_read_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only `load` does; a test's settings are the same on every machine."""
     monkeypatch.setenv("SUPPORT_AGENT__IMAP__HOST", "elsewhere")

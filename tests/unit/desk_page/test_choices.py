@@ -13,7 +13,7 @@ from tests.fakes_journey import ANNA, NOON, STRANGER, Office
 
 def recipient(office: Office, address: str = ANNA, level: Level = 3, locale: str = "en") -> Recipient:
     sender = Sender(address=address, level=level, why="")
-    return Recipient(sender, office.decider.company.known_customer(sender.address, sender.level), locale, NOON)
+    return Recipient(sender, office.decider.company.known_customer(sender.address, sender.level), locale, NOON.date())
 
 
 def listed(office: Office, to: Recipient) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from support_agent.planner.calibration import write_calibration
 from tests.unit.planner.test_calibration import made
 
 TODAY = date(2026, 6, 1)
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 LOCAL = '"support@harborfile.example"'
 Edit = Callable[[str, str, str], None]
 
@@ -66,7 +67,7 @@ def line_of(path: Path, text: str) -> int:
 
 
 def errors(workspace: Path) -> list[Finding]:
-    findings = check_file(workspace / CONFIG_FILE, TODAY)
+    findings = check_file(workspace / CONFIG_FILE, NOON)
     return [finding for finding in findings if finding.severity is Severity.ERROR]
 
 
@@ -80,7 +81,7 @@ def the_error(workspace: Path) -> Finding:
 def test_what_init_writes_has_no_error(written: Path) -> None:
     """Rule: a newcomer starts from a workspace that passes; only the servers are theirs to fill in."""
     path = written / CONFIG_FILE
-    findings = check_file(path, TODAY)
+    findings = check_file(path, NOON)
     assert [(finding.severity, finding.path, finding.line) for finding in findings] == [
         (Severity.WARNING, path, line_of(path, "[imap]") + 1),
         (Severity.WARNING, path, line_of(path, "[smtp]") + 1),
@@ -137,7 +138,27 @@ def test_an_expired_document_is_found(workspace: Path, edit: Edit) -> None:
     finding = the_error(workspace)
     assert (finding.path, finding.line) == (path, line_of(path, "valid_until"))
     assert finding.what == "expired on 2026-05-31"
-    assert not [f for f in check_file(workspace / CONFIG_FILE, date(2026, 5, 31)) if f.path == path]
+    assert not [f for f in check_file(workspace / CONFIG_FILE, NOON - timedelta(days=1)) if f.path == path]
+
+
+def test_a_document_expires_with_the_companys_day(workspace: Path, edit: Edit) -> None:
+    """In Auckland it is the next day already."""
+    edit("policies/001-refund-policy.md", "valid_from:", "valid_until: 2026-06-01\nvalid_from:")
+    assert not errors(workspace)
+    edit(CONFIG_FILE, "[company]\n", '[company]\ntime_zone = "Pacific/Auckland"\n')
+    assert the_error(workspace).what == "expired on 2026-06-01"
+
+
+@pytest.mark.parametrize("section", ["company", "hours"])
+def test_an_unknown_time_zone_is_refused(workspace: Path, section: str) -> None:
+    """With what to write instead."""
+    path = workspace / CONFIG_FILE
+    text = path.read_text("utf-8")
+    head = f"[{section}]\n"
+    text = text if head in text else f"{text}\n{head}"
+    path.write_text(text.replace(head, f'{head}time_zone = "Mars/Olympus"\n'), "utf-8")
+    assert f"{section}.time_zone" in the_error(workspace).what
+    assert "Europe/Berlin" in str(the_error(workspace))
 
 
 def test_missing_front_matter_is_found(workspace: Path) -> None:
@@ -356,7 +377,7 @@ def test_what_may_be_set_where_the_agent_runs_is_a_warning(
 ) -> None:
     """Secrets are not in the file on the machine where it is written."""
     edit(CONFIG_FILE, old, new)
-    found = check_file(workspace / CONFIG_FILE, TODAY)
+    found = check_file(workspace / CONFIG_FILE, NOON)
     assert {finding.severity for finding in found} == {Severity.WARNING}
     assert any(finding.what.startswith(what) and finding.todo for finding in found)
 
@@ -364,17 +385,17 @@ def test_what_may_be_set_where_the_agent_runs_is_a_warning(
 def test_s36_a_login_by_token_says_what_it_lacks_and_asks_for_no_password(workspace: Path, edit: Edit) -> None:
     edit(CONFIG_FILE, "[imap]\nhost = ", '[imap]\nhost = "imap.example.com"\nuser = "me"\nauth = "xoauth2"\n# ')
     for key, value in (("token_url", "https://example.com"), ("client_id", "a"), ("refresh_token_file", "b")):
-        found = [finding.what for finding in check_file(workspace / CONFIG_FILE, TODAY)]
+        found = [finding.what for finding in check_file(workspace / CONFIG_FILE, NOON)]
         assert not [what for what in found if "password" in what]
         assert [what for what in found if what.startswith(f"oauth.{key} is not set")]
         edit(CONFIG_FILE, f'# {key} = ""', f'{key} = "{value}"')
-    assert not [finding for finding in check_file(workspace / CONFIG_FILE, TODAY) if "login" in finding.what]
+    assert not [finding for finding in check_file(workspace / CONFIG_FILE, NOON) if "login" in finding.what]
 
 
 @pytest.mark.parametrize("other", ["verify_dkim = true", "believes_results_without_id = true"])
 def test_s21_another_way_to_know_senders_is_no_warning(workspace: Path, edit: Edit, other: str) -> None:
     edit(CONFIG_FILE, 'authserv_ids = ["mx.harborfile.example"]', f"authserv_ids = []\n{other}")
-    assert not [finding for finding in check_file(workspace / CONFIG_FILE, TODAY) if "authserv" in finding.what]
+    assert not [finding for finding in check_file(workspace / CONFIG_FILE, NOON) if "authserv" in finding.what]
 
 
 def test_one_broken_file_does_not_hide_another(workspace: Path, edit: Edit) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from support_agent.ops.check_desk import check_named, check_reminders, check_rou
 from support_agent.ops.config_file import ConfigFile
 
 TODAY = date(2026, 11, 20)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BILLING = 'address = "billing@harborfile.example"\n'
 
 
@@ -113,7 +114,7 @@ def test_a_rule_that_some_cases_still_reach_is_none(made: Path, earlier: str, la
 def test_check_and_doctor_say_it(made: Path) -> None:
     found(made, BILLING, BILLING)
     path = made / "with-routes.toml"
-    assert any("can never decide" in finding.what for finding in check_file(path, TODAY))
+    assert any("can never decide" in finding.what for finding in check_file(path, NOON))
     assert any("can never decide" in finding.what for finding in check_agent(load(path)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from support_agent.ops.config_file import ConfigFile
 from tests.fakes_doctor import Outside, changed, settings_in, the
 
 TODAY = date(2026, 11, 20)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ISSUER = "https://login.example.com"
 
 
@@ -93,7 +94,7 @@ def test_a_page_that_cannot_be_used_has_a_finding_in_its_line(made: Path, sectio
 
 def test_check_and_doctor_have_these_findings(made: Path, tmp_path: Path) -> None:
     path = file_with(made, 'admins = ["nobody@example.com"]\n')
-    assert any("desk_page.admins are not" in one.what for one in check_file(path, TODAY))
+    assert any("desk_page.admins are not" in one.what for one in check_file(path, NOON))
     settings = changed(settings_in(tmp_path), "desk_page", host="192.0.2.1")
     assert the("configuration", settings).what.startswith("desk_page.host = '192.0.2.1'")
     assert [one.severity for one in check_agent(settings)][:1] == [Severity.ERROR]

@@ -380,3 +380,13 @@ def test_a_calculation_takes_aggregates_alone() -> None:
 def test_what_needs_a_table_refuses_a_number(tool: Tool) -> None:
     """Also where the catalogue was not asked before."""
     assert refusal_of(tool, operand(eur("1"))) == "pointer"
+
+
+def test_rows_of_a_period_that_has_moved_since_the_mail_was_written_are_not_fetched() -> None:
+    """Also where the model chose it and the question names none."""
+    written = context(written_on=date(2024, 12, 31))
+    with pytest.raises(ToolCallRejected, match="last_year was another one") as refused:
+        FetchSeries(series="payments", period="last_year").run(written)
+    assert refused.value.code == "moved"
+    for name in ("all_time", "2024"):
+        FetchSeries(series="payments", period=name).run(written)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from support_agent.company.periods.recognition import (
     has_inexpressible_period,
+    have_moved,
     mentioned_periods,
     periods,
 )
@@ -283,3 +284,24 @@ def test_every_year_and_month_of_the_set_is_understood(today: date, data: st.Dat
 def test_one_period_by_two_names_is_one() -> None:
     """ "2026" in the subject and "this year" in the text are not two periods to compare."""
     assert mentioned_periods("Costs 2026. What did we pay this year?", date(2026, 11, 21)) == ("2026",)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_moved"),
+    [
+        ("What did I pay this month?", True),
+        ("Was habe ich letzten Monat bezahlt?", True),
+        ("What did I pay in December?", True),
+        ("What did I pay in the first quarter?", True),
+        ("What did I pay this year?", True),
+        ("What did I pay in 2025?", False),
+        ("What did I pay in November?", False),
+        ("What did I pay in total, all time?", False),
+        ("Can I get a refund?", False),
+    ],
+)
+def test_a_period_that_begins_on_another_day_than_before_has_moved(text: str, has_moved: bool) -> None:
+    """Written on the last day of November, read on the first of January."""
+    assert have_moved(text, date(2025, 11, 30), date(2026, 1, 1)) is has_moved
+    assert not have_moved(text, date(2025, 11, 30), date(2025, 11, 30))
+    assert not have_moved(text, date(2025, 11, 1), date(2025, 11, 30))
