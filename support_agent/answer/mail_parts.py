@@ -181,6 +181,7 @@ PACKET = Shape(
         inbound("level_why", is_required=never),
         inbound("subject", _without_prefix, is_required=never, is_optional=True),
         inbound("left_out", format_count, is_optional=True),
+        inbound("original_id", is_optional=True),
         inbound("story_left_out", format_count, is_required=never, is_optional=True),
         inbound("reason_code"),
         word("reason", name="reason_words", read="reason_code", is_required=never, is_optional=True),

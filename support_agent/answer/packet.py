@@ -126,7 +126,9 @@ class Packet(Frozen):
     subject: str
     mail_text: str
     left_out: Annotated[int, Field(gt=0)] | None = None
-    """How many more characters the mail has than `mail_text`; the whole mail goes along as an attachment."""
+    """How many more characters the mail has than `mail_text`."""
+    original_id: str | None = None
+    """The id of the customer's mail if it could not be delivered along with the packet; None: it is attached."""
     reason_code: str
     """Why the case was escalated, as a code; its words, if any, come from `words.yaml`."""
     why: str = ""

@@ -39,7 +39,7 @@ STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 NEWS_TEMPLATES = tuple(f"{name}{end}.txt.j2" for name in ("digest", "alarm") for end in ("", "_subject"))
 STAFF_SECTIONS = ("level", "reason", "finding", "command")
 """Sections of words that only the desk reads."""
-STORY_OF_OTHERS = "packets with a proposed answer or the story of a case use the program's template"
+STORY_OF_OTHERS = "packets with a proposed answer, the story of a case or no original use the program's template"
 DIGEST_OF_OTHERS = "the weekly digest uses the program's template"
 ALARM_OF_OTHERS = "alarms use the program's template"
 TAKE_OVER = "take over the parts of the template that `init` writes"

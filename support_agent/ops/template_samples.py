@@ -226,9 +226,10 @@ def sample_packets(locale: str) -> Iterator[Packet]:
 
 
 def sample_later_packets(locale: str) -> Iterator[Packet]:
-    """The full packet with parts that older templates lack: the case so far, and an answer that waits, for a
-    person or for its time."""
+    """The full packet with parts that older templates lack: the original that is not attached, the case so far, and
+    an answer that waits, for a person or for its time."""
     full = next(sample_packets(locale))
+    yield full.model_copy(update={"original_id": "0a1b"})
     story = (
         StoryEntry(who="customer", at=_AT, text="Where is\n\nmy bill of May?"),
         StoryEntry(who="acknowledgement", at=_AT, text=""),

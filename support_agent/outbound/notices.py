@@ -1,8 +1,10 @@
 """Notifies the desk of lost mails, failed journeys and a tripped breaker.
 
-Invariant: the desk is notified of each loss of a mail to a customer exactly once, whatever process dies: one
-transaction stores the notice and the fact of the notification. Checked by tests/unit/outbound/test_notices.py,
-tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/journey/test_kill.py.
+Invariant: the desk is notified of each loss of a mail to a customer exactly once, and gets a mail that could not be
+delivered to it exactly once more, without the original, whatever process dies: one transaction stores the notice and
+the fact of the notification. Checked by tests/unit/outbound/test_notices.py,
+tests/unit/outbound/test_without_original.py, tests/unit/workflow/test_stages_failures.py and, with real kills, by
+tests/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -42,14 +44,15 @@ class Notices:
     now: Callable[[], datetime]
 
     def notify_losses(self, mail_id: MailId | None = None) -> list[SendResult]:
-        """Notify the desk of each mail to a customer that is failed, uncertain or undone and not yet reported.
+        """Notify the desk of each mail to a customer that is failed, uncertain or undone and not yet reported, and
+        send what the desk did not get once more without the original.
 
         The outbox holds the losses, so a notice goes out even if the process died when the mail was lost.
 
         Args:
             mail_id: Only the outgoing mails for this mail.
         """
-        statuses, losses = [], self.store.deliveries.unnotified_losses(mail_id)
+        statuses, losses = self._send_without_original(mail_id), self.store.deliveries.unnotified_losses(mail_id)
         unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
         for lost in losses:
             if lost.mail_id in unreadable:  # an alarm tells the desk of it by its id
@@ -68,6 +71,24 @@ class Notices:
             except Exception as error:  # the next round tries again
                 failed_with = known_error(error, "the desk's notice").code
                 log.critical("loss_not_notified", outbox_id=lost.id, code=failed_with)
+        return statuses
+
+    def _send_without_original(self, mail_id: MailId | None) -> list[SendResult]:
+        """Send each mail that the desk did not get once more without the original: its size, or a file in it, may be
+        why the server refused it.
+        """
+        statuses, losses = [], [row for row in self.store.deliveries.lost_to_desk(mail_id) if row.kind.is_packet]
+        unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
+        for lost in losses:
+            if lost.mail_id in unreadable:  # an alarm tells of it by its id
+                continue
+            try:
+                smaller = self.queue.without_original(lost)
+                if smaller is not None:
+                    log.warning("sent_without_original", outbox_id=lost.id, instead=smaller.id)
+                    statuses.append(self.outbox_sender.deliver(smaller))
+            except Exception as error:  # the next round tries again
+                log.critical("loss_not_notified", outbox_id=lost.id, code=known_error(error, "the desk's mail").code)
         return statuses
 
     def notify_breaker(self) -> bool:

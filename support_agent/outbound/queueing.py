@@ -2,8 +2,8 @@
 
 Invariant: a mail is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
 answer and the packet with the open questions are queued together or not at all. Checked by
-tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and, with real kills,
-tests/journey/test_kill.py.
+tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py,
+tests/unit/outbound/test_without_original.py and, with real kills, tests/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -13,46 +13,53 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
-from pydantic import ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.packet import Packet
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
-from support_agent.cases.desks import Subject, desk_for, language_in
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.hours import Hours
 from support_agent.cases.intentions import Intent
-from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
-from support_agent.cases.topics import recorded_topics, topics_for_person
+from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
-from support_agent.core.levels import PROVEN, lower_address
+from support_agent.core.levels import PROVEN
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
+from support_agent.outbound.addressees import Addressees
 from support_agent.outbound.packing import CommandScope, Proposed, packet_of
-from support_agent.outbound.rendered_mail import Headers, RenderedMail, answer_mail, gated_mail, reply_mail
+from support_agent.outbound.rendered_mail import (
+    Headers,
+    RenderedMail,
+    answer_mail,
+    encloses_original,
+    gated_mail,
+    reply_mail,
+)
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
+from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.records import (
     CaseId,
     MailId,
     OutboxId,
     OutboxRecord,
+    OutboxStatus,
     OutgoingKind,
     OutgoingMail,
     outbox_id_of,
 )
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmRecord
-from support_agent.tools.ending import Reason
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +69,9 @@ TOLD_FROM_THE_START = (Intent.NOT_HELPED, Intent.ANY_NEWS, EscalationReason.REMI
 
 @dataclass(frozen=True)
 class OutboundQueue:
-    """Puts mails into the outbox; a mail gets each kind once, except notices of failures. `now` is the clock."""
+    """Puts mails into the outbox; a mail gets each kind once, except notices of failures, and what goes to the desk
+    again without the original. `now` is the clock.
+    """
 
     store: Store
     settings: Settings
@@ -150,6 +159,22 @@ class OutboundQueue:
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost)
 
+    def without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
+        """Queue a mail for the desk, which could not be delivered, once more without the customer's mail.
+
+        Its commands keep their keys.
+
+        Returns:
+            None: it has no such mail enclosed, or another process has queued it.
+        """
+        record = self.store.outbox.rendered_mail(lost.mail_id, lost.kind, lost.number)
+        if record is None or not encloses_original(record.payload):
+            return None
+        packet = Packet.model_validate(record.payload).model_copy(update={"original_id": lost.mail_id})
+        earlier = self.store.outbox.find(mail_id=lost.mail_id, kind=lost.kind)
+        mail = self._for_desk(lost.kind, packet, lost.mail_id, lost.case_id, lost.recipient, _next_number(earlier))
+        return self.store.outbox.queue_notice(mail, lost.id)
+
     def remind(self, mail: RoutedMail, decision: Decision, to: str = "") -> OutboxRecord:
         """Queue a reminder of a case that nobody has answered.
 
@@ -176,18 +201,30 @@ class OutboundQueue:
 
     def _news(self, news: Digest | Alarm, carrier: MailId, to: str) -> OutgoingMail:
         """Make a mail about the agent itself, which is stored with a mail that it has nothing of."""
-        parent, agent = ReceivedMail.of(carrier, self.store.mails.raw(carrier)), self.settings.agent
         kind = OutgoingKind.DIGEST if isinstance(news, Digest) else OutgoingKind.ALARM
-        rendered, templates = self._for_staff(
-            lambda templates: gated_mail(kind, news, templates),
-            lambda refused: log.warning("news_refused", code=refused.code),
-        )
         number = _next_number(self.store.outbox.find(mail_id=carrier, kind=kind))
+        return self._for_desk(kind, news, carrier, None, to, number)
+
+    def _for_desk(
+        self,
+        kind: OutgoingKind,
+        made_from: Packet | Digest | Alarm,
+        mail_id: MailId,
+        case_id: CaseId | None,
+        to: str,
+        number: int,
+    ) -> OutgoingMail:
+        """Make a mail for the desk that encloses no mail; it is stored with this one."""
+        parent, agent = ReceivedMail.of(mail_id, self.store.mails.raw(mail_id)), self.settings.agent
+        rendered, templates = self._for_staff(
+            lambda templates: gated_mail(kind, made_from, templates),
+            lambda refused: log.warning("desk_mail_refused", kind=kind.value, mail_id=mail_id, code=refused.code),
+        )
         headers = rendered.headers(
-            agent, "", carrier, to, self.now(), parent.message, carrier, number, is_threaded=False
+            agent, case_id or "", mail_id, to, self.now(), parent.message, mail_id, number, is_threaded=False
         )
         raw = rendered.compose(headers, parent.message, b"")
-        return self._made(rendered, headers, templates, carrier, None, raw, number)
+        return self._made(rendered, headers, templates, mail_id, case_id, raw, number)
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=_next_number(earlier))
@@ -235,11 +272,21 @@ class OutboundQueue:
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
         scope = CommandScope(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
         packet = packet_of(mail, decision, answered, self.settings, scope, proposed or self._proposed(parent_id), story)
+        if kind in (OutgoingKind.FAILURE, OutgoingKind.REMINDER) and self._is_undeliverable(mail.id):
+            packet = packet.model_copy(update={"original_id": mail.id})
         rendered, templates = self._for_staff(
             lambda templates: gated_mail(kind, packet, templates),
             lambda refused: log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code),
         )
-        return self._outgoing(mail, rendered, to or self._desk_of(mail, decision), templates=templates, number=number)
+        to = to or Addressees(self.store, self.settings, self.company).of(mail, decision)
+        return self._outgoing(mail, rendered, to, templates=templates, number=number)
+
+    def _is_undeliverable(self, mail_id: MailId) -> bool:
+        """Whether a mail for the desk was sent again without this mail, because it could not be delivered with it."""
+        return any(
+            row.kind.is_packet and row.status is OutboxStatus.FAILED and row.notified_at is not None
+            for row in self.store.outbox.find(mail_id=mail_id)
+        )
 
     def _for_staff(
         self, make: Callable[[Templates], RenderedMail], say: Callable[[GateRefused], None]
@@ -255,50 +302,6 @@ class OutboundQueue:
             say(refused)
             templates = Templates.load(packaged("templates"))
             return make(templates), templates
-
-    def _desk_of(self, mail: RoutedMail, decision: Decision) -> str:
-        """Who gets the case's packets: the staff member who has the case, else its desk.
-
-        The rules of `desk.routes` choose the desk for the case's first packet, and again if its desk is gone.
-        """
-        case, people = self.store.cases.get_one(mail.route.case_id), staff_addresses(self.settings)
-        language = language_in(mail.message, self._locale(mail.sender)) if case.language is None else None
-        who = case.assignee if case.assignee in people else None
-        if who is None and case.desk is not None and lower_address(case.desk) in people:
-            who = case.desk
-        desk = desk_for(self.settings.desk, self._subject(mail, decision)) if who is None else None
-        with self.store.database.together():
-            if language is not None:
-                self.store.cases.note_language(case.id, language)
-            if desk is None:
-                return who or ""
-            return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
-
-    def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
-        """What the rules of `desk.routes` look at."""
-        case_id, calls, is_answered = mail.route.case_id, decision.plan.calls, decision.final is not None
-        return Subject(
-            topics=lambda: topics_for_person(calls, is_answered=is_answered) or self._planned_topics(case_id),
-            level=mail.sender.level,
-            reason=decision.plan.reason or Reason.NOT_COVERED,
-            language=lambda: language_in(mail.message, self._locale(mail.sender)),
-        )
-
-    def _planned_topics(self, case_id: CaseId) -> tuple[str, ...]:
-        """The topics of the last mail of the case that has any: what did not help was about something."""
-        try:
-            timeline = self.store.cases.timeline(case_id)
-        except ValidationError:  # another version of the program wrote it
-            return ()
-        for entry in reversed(timeline.mails if timeline is not None else ()):
-            if topics := recorded_topics(entry.plan.calls if entry.plan is not None else ()):
-                return topics
-        return ()
-
-    def _locale(self, sender: Sender) -> str | None:
-        """The locale of a known customer."""
-        customer = self.company.addressee(sender.address, sender.level)
-        return None if customer is None else customer.locale
 
     def _proposed(self, mail_id: MailId) -> Proposed | None:
         """The answer to a mail that waits for a person, as a packet shows it; None: there is none."""

@@ -8,7 +8,7 @@ same bytes again; every automatic mail has passed the gate. Checked by tests/uni
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue, SkipValidation
@@ -119,19 +119,25 @@ class RenderedMail(Frozen):
 
         Args:
             parent: The customer's mail that is answered.
-            original: The bytes of that mail, which a packet encloses.
+            original: The bytes of that mail, which a packet encloses unless it says that it does not.
             cause: The bytes of the mail that this one goes out for: a staff member's reply has its files.
         """
         match self.kind:
             case OutgoingKind.ANSWER | OutgoingKind.ACKNOWLEDGEMENT:
                 return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
             case OutgoingKind.PACKET | OutgoingKind.FAILURE | OutgoingKind.REMINDER | OutgoingKind.HELD:
-                return compose_notice(headers, subject=self.subject, text=self.text, original=original)
+                enclosed_mail = original if encloses_original(self.payload) else None
+                return compose_notice(headers, subject=self.subject, text=self.text, original=enclosed_mail)
             case OutgoingKind.DIGEST | OutgoingKind.ALARM:
                 return compose_notice(headers, subject=self.subject, text=self.text)
             case OutgoingKind.PERSON_REPLY:
                 files = enclosed(stored_files(self.payload), cause)
                 return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent, files=files)
+
+
+def encloses_original(payload: Mapping[str, JsonValue]) -> bool:
+    """Whether a packet encloses the mail that it is about."""
+    return payload.get("original_id") is None
 
 
 def answer_mail(final: FinalAnswer, templates: Templates, verifier: Verifier) -> RenderedMail:

@@ -1,9 +1,9 @@
 """Sends the mails of the outbox, one try at a time, and records the result of each try.
 
 Invariant: a mail to a customer is never sent again while its delivery is uncertain, and no customer is told that a
-person has the case before the desk has the packet. Mails to the desk are sent again: a duplicate does no harm there, a
-lost case does. Checked by tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and
-tests/contract/store.
+person has the case before the desk has the packet, or if it never gets it. Mails to the desk are sent again: a
+duplicate does no harm there, a lost case does. Checked by tests/unit/workflow/test_stages.py,
+tests/unit/workflow/test_stages_failures.py, tests/unit/outbound/test_without_original.py and tests/contract/store.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 import structlog
 
@@ -21,6 +21,7 @@ from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_reports import suppress
+from support_agent.outbound.rendered_mail import encloses_original
 from support_agent.store.outbox import TAKEN_OVER
 from support_agent.store.records import DeliverySource, MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -38,7 +39,7 @@ class SendResult(StrEnum):
     """The result of one try.
 
     `claimed`: another run has the mail; `held`: the mail waits until the desk has the packet, or until automatic mail
-    is no longer stopped; `withdrawn`: it must not leave any more, and a person gets the case.
+    is no longer stopped; `withdrawn`: it must not leave any more.
     """
 
     SENT = "sent"
@@ -48,6 +49,14 @@ class SendResult(StrEnum):
     CLAIMED = "claimed"
     HELD = "held"
     WITHDRAWN = "withdrawn"
+
+
+class _Packet(Enum):
+    """What became of a packet; `waits`: it may still reach the desk."""
+
+    SENT = auto()
+    WAITS = auto()
+    LOST = auto()
 
 
 @dataclass(frozen=True)
@@ -86,14 +95,18 @@ class OutboxSender:
         return status
 
     def _deliver(self, record: OutboxRecord) -> SendResult:
-        if why := self._why_held(record):
+        is_acknowledgement = record.kind is OutgoingKind.ACKNOWLEDGEMENT
+        packet = self._packet_of(record.mail_id) if is_acknowledgement else _Packet.SENT
+        if packet is _Packet.LOST:
+            return self._withdraw(record, "the desk did not get the packet", DeliverySource.LOST_PACKET)
+        if why := self._why_held(record, packet):
             # Debug only, as it repeats in each round; `automatic_mail_stopped` and `doctor` report it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return SendResult.HELD
         unread: TransientError | None = None
         try:
             if record.kind is OutgoingKind.ANSWER and (why := self.withdrawn(record)):
-                return self._withdraw(record, why)
+                return self._withdraw(record, why, DeliverySource.RULE)
         except TransientError as error:
             unread = error
         if not self.store.outbox.claim(record.id, self.now(), self.worker):
@@ -133,28 +146,38 @@ class OutboxSender:
         except SupportAgentError as error:  # raised before anything reached a server
             return _not_tried(error)
 
-    def _withdraw(self, record: OutboxRecord, why: str) -> SendResult:
-        """Cancel an answer; the desk is notified of it as of one that a person undid."""
-        after, by, sources = OutboxStatus.CANCELLED, DeliverySource.RULE, (OutboxStatus.READY,)
+    def _withdraw(self, record: OutboxRecord, why: str, by: DeliverySource) -> SendResult:
+        """Cancel a mail; the desk is notified of an answer that a rule stops, as of one that a person undid."""
+        after, sources = OutboxStatus.CANCELLED, (OutboxStatus.READY,)
         try:
             self.store.deliveries.update(record.id, after, by, why, self.now(), sources)
         except PermanentError:  # another run has it
             return SendResult.CLAIMED
-        log.warning("answer_withdrawn", outbox_id=record.id)
+        log.warning(f"{record.kind.value}_withdrawn", outbox_id=record.id)
         return SendResult.WITHDRAWN
 
-    def _why_held(self, record: OutboxRecord) -> str:
-        """Why a mail must not go out now, or ""."""
+    def _why_held(self, record: OutboxRecord, packet: _Packet) -> str:
+        """Why a mail must not go out now, or ""; `packet`: what an acknowledgement waits for."""
         if record.kind.is_automatic_to_sender and (why := self.stopped()):
             return why
-        if record.kind is OutgoingKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
-            return "the desk does not have the packet yet"
-        return ""
+        return "the desk does not have the packet yet" if packet is _Packet.WAITS else ""
 
-    def _desk_has_packet(self, mail_id: MailId) -> bool:
-        """Whether the server accepted the packet to the desk."""
+    def _packet_of(self, mail_id: MailId) -> _Packet:
+        """What became of the packet to the desk."""
         packets = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.PACKET)
-        return any(packet.status is OutboxStatus.SENT for packet in packets)
+        if any(packet.status is OutboxStatus.SENT for packet in packets):
+            return _Packet.SENT
+        return _Packet.LOST if packets and all(map(self._is_lost, packets)) else _Packet.WAITS
+
+    def _is_lost(self, packet: OutboxRecord) -> bool:
+        """Whether a packet failed, and is not going to be sent once more without the original."""
+        if packet.status is not OutboxStatus.FAILED or packet.notified_at is not None:
+            return packet.status is OutboxStatus.FAILED
+        rendered = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
+        if rendered is None or not encloses_original(rendered.payload):
+            return True
+        last = next(reversed(self.store.deliveries.of(packet.id)), None)
+        return last is not None and (last.after, last.by) == (OutboxStatus.FAILED, DeliverySource.OPERATOR)
 
     def _note(self, record: OutboxRecord, delivery: Delivery) -> SendResult:
         """Record the result of a try: final, or when to try again (the wait doubles with each try).

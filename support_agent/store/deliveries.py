@@ -47,6 +47,7 @@ class OutboxEntry(Record):
     message_id: str
     status: OutboxStatus
     kind: OutgoingKind
+    number: int
     recipient: str
     case_id: CaseId | None
     created_at: Instant
@@ -65,6 +66,7 @@ _LOST = _ENTRIES.where(
     col(OutboxRow.notified_at).is_(None),
 ).order_by(*_IN_ORDER)
 _LOST_OF = _LOST.where(col(OutboxRow.mail_id) == bindparam("mail"))
+_IS_LOST_TO_DESK = (col(OutboxRow.kind).not_in(CUSTOMER_KINDS), col(OutboxRow.notified_at).is_(None))
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,21 @@ class Deliveries:
             if mail_id is None:
                 return _entries(connection, _LOST)
             return _entries(connection, _LOST_OF, {"mail": mail_id})
+
+    def lost_to_desk(self, mail_id: MailId | None = None, limit: int | None = None) -> tuple[OutboxEntry, ...]:
+        """Return the failed mails for the desk, the oldest first, without those that were sent again in another form,
+        and those that a person gave up.
+
+        Args:
+            mail_id: Only mails about this one.
+            limit: The most mails returned; None: all.
+        """
+        is_lost = (*_unresolved((OutboxStatus.FAILED,)), *_IS_LOST_TO_DESK)
+        query = _ENTRIES.where(*is_lost).order_by(*_IN_ORDER).limit(limit)
+        if mail_id is not None:
+            query = query.where(col(OutboxRow.mail_id) == mail_id)
+        with self.database.read() as connection:
+            return _entries(connection, query)
 
     def uncopied(self, since: datetime, limit: int) -> tuple[OutboxEntry, ...]:
         """Return the mails sent since an instant that have no copy in the Sent folder yet, the oldest first."""

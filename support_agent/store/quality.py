@@ -246,7 +246,7 @@ class Quality:
         columns: tuple[Any, ...] = (OutboxRow.mail_id, OutboxRow.case_id, OutboxRow.created_at, answered, judged)
         query: Any = (
             select(*columns)
-            .where(*_of_kind(OutgoingKind.PACKET, period))
+            .where(*_of_kind(OutgoingKind.PACKET, period), col(OutboxRow.number) == 1)
             .order_by(col(OutboxRow.created_at).desc())
             .limit(limit)
         )

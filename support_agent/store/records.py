@@ -73,7 +73,8 @@ class CaseState(StrEnum):
 
 
 class OutgoingKind(StrEnum):
-    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure` and `reminder`.
+    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure` and `reminder`, and
+    packets that are sent again without the original.
 
     A `failure` is a packet that tells the desk what went wrong after the mail was decided, a `reminder` one that says
     that nobody has answered yet; there may be several, so they are numbered. `held` is a packet about an answer that
@@ -308,8 +309,8 @@ class OutboxRecord(_Mail):
     """A row of the outbox.
 
     `attempts` counts claims. `last_detail` is the latest news about the mail, mostly the server's reply. `copied_at` is
-    when the Sent folder had a copy, `notified_at` when the desk's notice of its loss was queued. `number` is above 1
-    only for a mail's further notices.
+    when the Sent folder had a copy, `notified_at` when the desk's notice of its loss was queued: of a mail for the desk
+    that mail again, without the original. `number` is above 1 only for a mail's further notices.
     """
 
     status: OutboxStatus = OutboxStatus.READY
@@ -346,6 +347,7 @@ class DeliverySource(StrEnum):
     SENT_FOLDER = "the Sent folder"
     RULE = "a rule"
     UNDONE = "an undo at the desk"
+    LOST_PACKET = "the loss of the packet"
     BOUNCE = "a bounce"
     DELIVERY_REPORT = "a delivery report"
     RESTORE = "a restore from a backup"

@@ -23,6 +23,7 @@ class AlarmKind(StrEnum):
     PAUSED = "paused"
     LIMITED = "limited"
     UNCERTAIN = "uncertain"
+    DESK_UNDELIVERED = "desk_undelivered"
     UNREADABLE = "unreadable"
     MODEL = "model"
     CERTIFICATE = "certificate"

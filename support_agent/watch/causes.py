@@ -35,6 +35,10 @@ UNCERTAIN_TODO = (
     "look for them in the Sent folder or the server's log, then confirm with `support-agent outbox"
     " sent ID`, `retry ID` or `give-up ID`; `support-agent outbox` lists them"
 )
+DESK_TODO = (
+    "the server's reply is in `support-agent show CASE` and on the desk's page, where the case can be answered, too;"
+    " then decide with `support-agent outbox retry ID` or `give-up ID`; `support-agent outbox` lists them"
+)
 LIMIT_TODO = "see in `support-agent cases` who writes so much; a higher agent.max_mails_per_hour allows more"
 
 
@@ -58,6 +62,7 @@ def causes(store: Store, settings: Settings, now: datetime) -> tuple[Cause, ...]
         *paused(settings.agent),
         *limits,
         *_uncertain(store, settings, now),
+        *_desk_undelivered(store),
         *_unreadable(store),
         *_model(store, settings, now),
         *_expiring(store, settings, now),
@@ -123,6 +128,15 @@ def _uncertain(store: Store, settings: Settings, now: datetime) -> Iterator[Caus
     if old := [row for row in rows if row.created_at <= before]:
         what = f"{mails(len(old))} may or may not have been sent, the oldest of {_utc(old[0].created_at)}"
         yield Cause(kind=AlarmKind.UNCERTAIN, what=what, todo=UNCERTAIN_TODO)
+
+
+def _desk_undelivered(store: Store) -> Iterator[Cause]:
+    """Mails that the desk did not get, also not without the customer's mail."""
+    if rows := store.deliveries.lost_to_desk(limit=MOST_COUNTED):
+        names = named(list(dict.fromkeys(row.case_id or row.id for row in rows)))
+        oldest = _utc(rows[0].created_at)
+        what = f"{mails(len(rows))} for the desk could not be delivered, the oldest of {oldest}: {names}"
+        yield Cause(kind=AlarmKind.DESK_UNDELIVERED, what=what, todo=DESK_TODO)
 
 
 def _unreadable(store: Store) -> Iterator[Cause]:

@@ -39,6 +39,7 @@ OVER: Mapping[AlarmKind, str] = {
     AlarmKind.MAILBOX_SILENT: "new mail has come in",
     AlarmKind.BACKLOG: "no mail waits for that long any more",
     AlarmKind.UNCERTAIN: "somebody has decided about each mail that may not have been sent",
+    AlarmKind.DESK_UNDELIVERED: "somebody has decided about each mail that the desk did not get",
     AlarmKind.UNREADABLE: "no mail is left that cannot be read",
     AlarmKind.MODEL: "no more mails go to people because of the language model",
     AlarmKind.CERTIFICATE: "the certificates are valid for longer",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support_agent.errors import PermanentError
-from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from tests.contract.store.examples import DAY, MINUTE, NOON, queue
+from tests.contract.store.examples import DAY, MINUTE, NOON, outgoing, put, queue, record
 from tests.contract.store.test_outbox import MARKS, bring_to, tell
 
 READY, SENT = OutboxStatus.READY, OutboxStatus.SENT
@@ -59,6 +59,22 @@ def test_what_the_sources_do_not_allow_changes_nothing(store: Store) -> None:
     assert store.outbox.get(row.id) == row
     with pytest.raises(PermanentError, match="no mail unknown"):
         store.deliveries.update(OutboxId("unknown"), SENT, BOUNCE, "why", NOON, (SENT,))
+
+
+@pytest.mark.parametrize("kind", OutgoingKind)
+def test_the_desk_did_not_get_what_failed_until_it_was_sent_again_or_given_up(store: Store, kind: OutgoingKind) -> None:
+    """Rule: a mail to a customer is none of these, nor one that may still leave or was sent."""
+    lost, given_up, uncertain = (put(store, outgoing(record(store, number), kind)) for number in (1, 2, 3))
+    for row, status in ((lost, FAILED), (given_up, FAILED), (uncertain, UNCERTAIN)):
+        assert store.outbox.claim(row.id, NOON)
+        MARKS[status](store, row.id, "")
+    assert update(store, given_up, FAILED)
+    expected = [lost.id] if kind.is_for_desk else []
+    assert [entry.id for entry in store.deliveries.lost_to_desk()] == expected
+    assert [entry.id for entry in store.deliveries.lost_to_desk(lost.mail_id, limit=1)] == expected
+    assert store.deliveries.lost_to_desk(given_up.mail_id) == ()
+    assert store.outbox.queue_notice(outgoing(lost.mail_id, kind, number=2), lost.id) is not None
+    assert store.deliveries.lost_to_desk() == ()
 
 
 @pytest.mark.parametrize("status", OutboxStatus)

@@ -51,10 +51,10 @@ STORED_PARTS = {
     "computed": "answered asked open_day open_time remaining row_count result",
     "customer": "name",
     "document": "number title url valid_from language heading sentence step cell row rule",
-    "inbound": "case_id customer_address level level_why subject mail_line left_out reason_code why call confidence "
-    "outcome runner_up runner_up_confidence document_number document_title document_score question_number question "
-    "finding_code evidence_number evidence_title evidence_grade evidence_position evidence_sentence page_address "
-    "page_heading page_document page_found_by page_text answered_line "
+    "inbound": "case_id customer_address level level_why subject mail_line left_out original_id reason_code why call "
+    "confidence outcome runner_up runner_up_confidence document_number document_title document_score question_number "
+    "question finding_code evidence_number evidence_title evidence_grade evidence_position evidence_sentence "
+    "page_address page_heading page_document page_found_by page_text answered_line "
     "reply_address proposed_line proposed_id leaves_at offered_until command_title command_line command_link "
     "story_who story_at story_line story_left_out "
     "week_since week_until week_mails week_answered week_partly_answered week_escalated week_filed week_waiting "
