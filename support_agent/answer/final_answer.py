@@ -228,6 +228,12 @@ class FinalAnswer(Frozen):
     is_approved: bool = False
 
     @property
+    def has_values(self) -> bool:
+        """Whether it says anything of an account."""
+        items = (item for answer in self.answers for item in answer.items)
+        return not all(isinstance(item, DocumentItem | ClarificationItem) for item in items)
+
+    @property
     def n_answered(self) -> int:
         """How many of the questions are answered here."""
         return len(self.answers) if self.answered is None else self.answered

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.repetition import SentAnswer
 from support_agent.cases.escalation import EscalationReason
 from support_agent.config.agent import AgentSettings
 from support_agent.core.levels import CUSTOMER, UNKNOWN, Level
@@ -22,7 +23,6 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.store.traffic import Passed
-from support_agent.tools.base import SentAnswer
 
 TO_SENDER = tuple(kind for kind in OutgoingKind if kind.is_automatic_to_sender)
 AUTOMATIC = tuple(kind for kind in OutgoingKind if kind.is_automatic)

@@ -28,7 +28,7 @@ class AutonomySettings(Frozen):
     """How long an automatic answer waits in the outbox before it leaves, so that a person can undo it; 0: no wait. If
     one of its items loses `auto` meanwhile, or a document expires, it does not leave: a person gets the case."""
     values_s: Annotated[float, Field(ge=0)] = 3_600.0
-    """For how long after an answer was made the account values in it count as current. If it leaves or is approved
+    """For how long after an answer was planned the account values in it count as current. If it leaves or is approved
     later, they are read again, and if one has changed it does not leave: a person gets the case. That an answer with
     account values still goes to the customer's address is always checked."""
     hold_notice: bool = False

@@ -6,11 +6,11 @@ Source: Clopper and Pearson 1934, each side with the whole uncertainty.
 
 from __future__ import annotations
 
-from scipy.special import betaincinv  # type: ignore[import-untyped]
-
 
 def lower_bound(hits: int, count: int, confidence: float) -> float:
     """The share of hits is above this with this confidence; 0 without a hit."""
+    from scipy.special import betaincinv  # type: ignore[import-untyped]  # slow to import
+
     return 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, 1 - confidence))
 
 

@@ -17,6 +17,7 @@ import structlog
 
 from support_agent.cases.decision import Decision, escalated, failed
 from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.people import waiting_mails
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
 from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
@@ -25,6 +26,7 @@ from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender, SendResult
+from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -76,13 +78,25 @@ class Notices:
     def _send_without_original(self, mail_id: MailId | None) -> list[SendResult]:
         """Send each mail that the desk did not get once more without the original: its size, or a file in it, may be
         why the server refused it.
+
+        Half of the hourly limit is left to other mail, and what people have answered meanwhile is not sent.
         """
-        statuses, losses = [], [row for row in self.store.deliveries.lost_to_desk(mail_id) if row.kind.is_packet]
+        losses = [row for row in self.store.deliveries.lost_to_desk(mail_id) if row.may_enclose_original]
+        if not losses:
+            return []
+        statuses = list[SendResult]()
+        room = self.rates.room(self.now()) - self.rates.agent.max_mails_per_hour // 2
         unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
         for lost in losses:
             if lost.mail_id in unreadable:  # an alarm tells of it by its id
                 continue
+            if len(statuses) >= room:
+                log.warning("packets_wait", why="half of agent.max_mails_per_hour is used")
+                break
             try:
+                if self._is_answered(lost):
+                    self.store.deliveries.note_not_needed(lost.id, self.now())
+                    continue
                 smaller = self.queue.without_original(lost)
                 if smaller is not None:
                     log.warning("sent_without_original", outbox_id=lost.id, instead=smaller.id)
@@ -90,6 +104,12 @@ class Notices:
             except Exception as error:  # the next round tries again
                 log.critical("loss_not_notified", outbox_id=lost.id, code=known_error(error, "the desk's mail").code)
         return statuses
+
+    def _is_answered(self, lost: OutboxEntry) -> bool:
+        """Whether a packet or reminder, which the desk did not get, needs no answer of a person any more."""
+        if lost.kind not in (OutgoingKind.PACKET, OutgoingKind.REMINDER) or lost.case_id is None:
+            return False
+        return lost.mail_id not in waiting_mails(self.store, lost.case_id)
 
     def notify_breaker(self) -> bool:
         """Notify the desk once an hour while an hourly limit, for all or for unknown senders, is reached.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
+from pydantic import ValidationError
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.alarm import Alarm
@@ -157,7 +158,7 @@ class OutboundQueue:
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxId) -> OutboxRecord | None:
         """Queue the desk's notice that a mail of ours is lost; None: the desk was notified meanwhile."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
-        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost)
+        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost, self.now())
 
     def without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
         """Queue a mail for the desk, which could not be delivered, once more without the customer's mail.
@@ -165,15 +166,22 @@ class OutboundQueue:
         Its commands keep their keys.
 
         Returns:
-            None: it has no such mail enclosed, or another process has queued it.
+            None: it has no such mail enclosed, another process has queued it, or another version of the program wrote
+            its data.
         """
         record = self.store.outbox.rendered_mail(lost.mail_id, lost.kind, lost.number)
         if record is None or not encloses_original(record.payload):
             return None
-        packet = Packet.model_validate(record.payload).model_copy(update={"original_id": lost.mail_id})
+        try:
+            packet = Packet.model_validate(record.payload).model_copy(update={"original_id": lost.mail_id})
+        except ValidationError:
+            return None
         earlier = self.store.outbox.find(mail_id=lost.mail_id, kind=lost.kind)
         mail = self._for_desk(lost.kind, packet, lost.mail_id, lost.case_id, lost.recipient, _next_number(earlier))
-        return self.store.outbox.queue_notice(mail, lost.id)
+        # For people it is the same mail: what they answered since then, they have answered.
+        return self.store.outbox.queue_notice(
+            mail.model_copy(update={"created_at": lost.created_at}), lost.id, self.now()
+        )
 
     def remind(self, mail: RoutedMail, decision: Decision, to: str = "") -> OutboxRecord:
         """Queue a reminder of a case that nobody has answered.

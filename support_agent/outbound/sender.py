@@ -21,7 +21,6 @@ from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_reports import suppress
-from support_agent.outbound.rendered_mail import encloses_original
 from support_agent.store.outbox import TAKEN_OVER
 from support_agent.store.records import DeliverySource, MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -165,19 +164,14 @@ class OutboxSender:
     def _packet_of(self, mail_id: MailId) -> _Packet:
         """What became of the packet to the desk."""
         packets = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.PACKET)
-        if any(packet.status is OutboxStatus.SENT for packet in packets):
+        statuses = {packet.status for packet in packets}
+        if OutboxStatus.SENT in statuses:
             return _Packet.SENT
-        return _Packet.LOST if packets and all(map(self._is_lost, packets)) else _Packet.WAITS
-
-    def _is_lost(self, packet: OutboxRecord) -> bool:
-        """Whether a packet failed, and is not going to be sent once more without the original."""
-        if packet.status is not OutboxStatus.FAILED or packet.notified_at is not None:
-            return packet.status is OutboxStatus.FAILED
-        rendered = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
-        if rendered is None or not encloses_original(rendered.payload):
-            return True
-        last = next(reversed(self.store.deliveries.of(packet.id)), None)
-        return last is not None and (last.after, last.by) == (OutboxStatus.FAILED, DeliverySource.OPERATOR)
+        if statuses != {OutboxStatus.FAILED}:
+            return _Packet.WAITS
+        lost = self.store.deliveries.lost_to_desk(mail_id)
+        is_sent_again = any(row.kind is OutgoingKind.PACKET and row.may_enclose_original for row in lost)
+        return _Packet.WAITS if is_sent_again else _Packet.LOST
 
     def _note(self, record: OutboxRecord, delivery: Delivery) -> SendResult:
         """Record the result of a try: final, or when to try again (the wait doubles with each try).

@@ -16,6 +16,7 @@ from typing import TypeVar
 import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
+from support_agent.answer.repetition import sent_before
 from support_agent.company.front_matter import Delivery
 from support_agent.company.periods.recognition import (
     has_inexpressible_period,
@@ -132,10 +133,9 @@ class PlanRun(ABC):
         self._end("finish", {}, ())
 
     def _check_not_sent(self, answer: Answer) -> None:
-        """Escalate an answer that was sent before: it did not help, or a machine is asking (RFC 3834, section 2)."""
-        earlier = [next((sent for sent in self.context.sent if sent.says(item)), None) for item in answer.items]
-        if earlier[0] is not None and None not in earlier:
-            self.context.repeated.append(earlier[0])
+        """Escalate an answer that was sent before."""
+        if (earlier := sent_before(answer, self.context.sent)) is not None:
+            self.context.repeated.append(earlier)
             raise Stop(Reason.REPEATED)
 
     def shortlist(self) -> list[Option]:

@@ -57,6 +57,11 @@ class OutboxEntry(Record):
     sent_at: Instant | None
     notified_at: Instant | None
 
+    @property
+    def may_enclose_original(self) -> bool:
+        """Whether it may be a packet with the customer's mail; one with a further number went without it."""
+        return self.kind.is_packet and (self.kind is not OutgoingKind.PACKET or self.number == 1)
+
 
 _ENTRIES: Select[Any] = select(*(getattr(OutboxRow, name) for name in OutboxEntry.model_fields))
 _IN_ORDER = (col(OutboxRow.created_at), col(OutboxRow.id))
@@ -66,7 +71,10 @@ _LOST = _ENTRIES.where(
     col(OutboxRow.notified_at).is_(None),
 ).order_by(*_IN_ORDER)
 _LOST_OF = _LOST.where(col(OutboxRow.mail_id) == bindparam("mail"))
-_IS_LOST_TO_DESK = (col(OutboxRow.kind).not_in(CUSTOMER_KINDS), col(OutboxRow.notified_at).is_(None))
+_IS_LOST_TO_DESK = (
+    col(OutboxRow.kind).not_in((*CUSTOMER_KINDS, OutgoingKind.ALARM)),
+    col(OutboxRow.notified_at).is_(None),
+)
 
 
 @dataclass(frozen=True)
@@ -174,8 +182,8 @@ class Deliveries:
             return _entries(connection, _LOST_OF, {"mail": mail_id})
 
     def lost_to_desk(self, mail_id: MailId | None = None, limit: int | None = None) -> tuple[OutboxEntry, ...]:
-        """Return the failed mails for the desk, the oldest first, without those that were sent again in another form,
-        and those that a person gave up.
+        """Return the failed mails for the desk, the oldest first, without those that were sent again in another form
+        or that nobody needs any more, those that a person gave up, and alarms, which would be reasons for themselves.
 
         Args:
             mail_id: Only mails about this one.
@@ -187,6 +195,15 @@ class Deliveries:
             query = query.where(col(OutboxRow.mail_id) == mail_id)
         with self.database.read() as connection:
             return _entries(connection, query)
+
+    def note_not_needed(self, outbox_id: OutboxId, now: datetime) -> None:
+        """Record that a mail for the desk, which failed, is not needed any more."""
+        with self.database.write() as connection:
+            connection.execute(
+                update(OutboxRow)
+                .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.notified_at).is_(None))
+                .values(notified_at=now)
+            )
 
     def uncopied(self, since: datetime, limit: int) -> tuple[OutboxEntry, ...]:
         """Return the mails sent since an instant that have no copy in the Sent folder yet, the oldest first."""

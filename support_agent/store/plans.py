@@ -10,6 +10,7 @@ tests/contract/store/test_plans.py and test_memory.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, Select, bindparam, delete, insert
 from sqlalchemy.orm import aliased
@@ -29,6 +30,7 @@ MAX_MEMORY_CHARACTERS = 250_000
 _IS_ITS = col(PlanRow.mail_id) == bindparam("mail")
 _PLAN = select(PlanRow).where(_IS_ITS)
 _MEMORY = select(PlanRow.memory).where(_IS_ITS)
+_PLANNED_AT = select(PlanRow.planned_at).where(_IS_ITS)
 _CALLS = select(ToolCallRow).where(col(ToolCallRow.mail_id) == bindparam("mail")).order_by(col(ToolCallRow.seq))
 _ADD_CALLS = insert(ToolCallRow).returning(col(ToolCallRow.mail_id))
 """One statement for all calls. Without RETURNING PostgreSQL's driver would send a pipeline, in which a process that is
@@ -81,6 +83,11 @@ class Plans:
         """Return the plan of a mail; None: it was not planned."""
         with self.database.read() as connection:
             return plan_of(connection, mail_id)
+
+    def planned_at(self, mail_id: MailId) -> datetime | None:
+        """Return when a mail was planned; None: it was not."""
+        with self.database.read() as connection:
+            return connection.scalar(_PLANNED_AT, {"mail": mail_id})
 
     def memory_of(self, mail_id: MailId) -> str | None:
         """Return the memory stored with the plan of a mail."""

@@ -238,7 +238,8 @@ def _of_case(kinds: tuple[OutgoingKind, ...]) -> Select[int]:
 def _of_sender(kinds: tuple[OutgoingKind, ...], dialect: str) -> Select[int]:
     its = select(MailRow.id).where(_is_of(dialect), col(MailRow.level) >= bindparam("level"))
     is_its = col(OutboxRow.mail_id).in_(its)
-    return _queued(select(func.count(col(OutboxRow.id))).where(_may_leave(kinds), _IS_OTHER, is_its))
+    is_first = or_(col(OutboxRow.kind) != OutgoingKind.PACKET, col(OutboxRow.number) == 1)  # else sent once more by us
+    return _queued(select(func.count(col(OutboxRow.id))).where(_may_leave(kinds), _IS_OTHER, is_its, is_first))
 
 
 @cache

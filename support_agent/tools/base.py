@@ -9,21 +9,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from support_agent.answer.final_answer import (
-    Answer,
     CalculationItem,
     Item,
     Operand,
     RecordItem,
     TableItem,
-    is_covered_by,
 )
+from support_agent.answer.repetition import SentAnswer
 from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document
@@ -174,18 +173,6 @@ class Search(Similarity, Protocol):
     def phrased(self, text: str, examples: Examples) -> Mapping[str, float]: ...
 
     def sections(self, text: str, document: Document) -> Sequence[float]: ...
-
-
-class SentAnswer(Frozen):
-    """One block of an answer that was sent to this sender before."""
-
-    case_id: str
-    sent_at: datetime
-    answer: Answer
-
-    def says(self, item: Item) -> bool:
-        """Whether it contained all of this item."""
-        return any(is_covered_by(item, one) for one in self.answer.items)
 
 
 UNSURE_SECTION = "section"

@@ -6,6 +6,8 @@ Checked by tests/unit/tools/test_current_values.py and tests/journey/test_stale_
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from support_agent.answer.final_answer import (
     AggregateItem,
     CalculationItem,
@@ -22,12 +24,6 @@ from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import AccountData
 from support_agent.tools.data import after_step, operand_of
-
-
-def has_values(final: FinalAnswer) -> bool:
-    """Whether it says anything of an account."""
-    items = (item for answer in final.answers for item in answer.items)
-    return not all(isinstance(item, DocumentItem | ClarificationItem) for item in items)
 
 
 def changed_value(final: FinalAnswer, accounts: AccountData, customer: Customer, locale: str) -> str:
@@ -61,7 +57,9 @@ def _changed(item: Item, accounts: AccountData, customer: Customer, locale: str)
             )
         case RecordItem():
             return "" if _is_own(item, accounts, customer, locale) else f"{item.label} {item.identifier}"
-    return ""
+        case DocumentItem() | ClarificationItem():
+            return ""
+    assert_never(item)
 
 
 def _changed_operand(operand: Operand, accounts: AccountData, customer: Customer, locale: str) -> str:

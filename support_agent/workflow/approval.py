@@ -30,7 +30,7 @@ from support_agent.outbound.outbox_choices import Choice, ChoiceResult, apply_ch
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
-from support_agent.tools.current_values import changed_value, has_values
+from support_agent.tools.current_values import changed_value
 
 PROPOSED, READY, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxStatus.CANCELLED
 
@@ -141,12 +141,13 @@ class Approval:
         Raises:
             ConfigError, PermanentError, TransientError: the account cannot be read.
         """
-        if final.customer is None or not has_values(final):
+        if final.customer is None or not final.has_values:
             return ""
         customer = self.company.accounts.customer(row.recipient)
         if customer is None or customer.id != final.customer.id:
             return "the address is not this customer's any more"
-        if self.now() - row.created_at <= timedelta(seconds=self.settings.autonomy.values_s):
+        read_at = self.store.plans.planned_at(row.mail_id) or row.created_at  # a person's choice has no plan
+        if self.now() - read_at <= timedelta(seconds=self.settings.autonomy.values_s):
             return ""
         changed = changed_value(final, self.company.accounts, customer, self.templates.locale_for(final.locale))
         return f"{changed} has another value now" if changed else ""

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from support_agent.answer.final_answer import Answer, FinalAnswer
 from support_agent.answer.packet import FoundDocument
+from support_agent.answer.repetition import SentAnswer
 from support_agent.answer.templates import Templates
 from support_agent.cases.decision import Decision, escalated
 from support_agent.cases.escalation import EscalationReason
@@ -39,14 +40,14 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
-from support_agent.tools.base import Context, Search, SentAnswer
+from support_agent.tools.base import Context, Search
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
 from support_agent.tools.person_choice import PersonChoice, item_for
 from support_agent.tools.retrieval import finding_text, memory_of, open_room
 
 MOST_DELAY = timedelta(days=31)
-"""A mail whose Date is older when it arrives has a wrong clock, or is tried as if it had been written today."""
+"""An older Date does not count: the clock that wrote it was wrong, or the mail is an old one."""
 
 
 @dataclass(frozen=True)
@@ -289,12 +290,12 @@ def _why(plan: Plan, context: Context) -> str:
         return f"the answer does not mention {context.missing_qualifiers[0].text!r}, which the question names"
     if plan.reason == Reason.UNKNOWN_RECORD:
         return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
-    if plan.reason == Reason.NOT_COVERED and any(map(context.names_moved_period, context.questions)):
+    stopped = (context.questions[call.question - 1] for call in plan.calls if call.args.get("reason") == plan.reason)
+    if plan.reason == Reason.NOT_COVERED and any(map(context.names_moved_period, stopped)):
         return f"it was written on {context.written_on}: the period that it names is another one on {context.today}"
     if plan.reason != Reason.REPEATED or not context.repeated:
         return ""
-    earlier = context.repeated[0]
-    return f"the same was answered on {earlier.sent_at:%Y-%m-%d %H:%M} UTC, in case {earlier.case_id}"
+    return context.repeated[0].where
 
 
 def _found(context: Context) -> tuple[FoundDocument, ...]:

@@ -17,6 +17,7 @@ from functools import cache
 import structlog
 
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.repetition import sent_before
 from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.case_words import thread_before
@@ -300,8 +301,8 @@ class Stages:
         """
         earlier = self.rates.answers_before(mail.id, mail.route.case_id, mail.sender, self.now())
         for answer in final.answers:
-            if all(any(sent.says(item) for sent in earlier) for item in answer.items):
-                raise PermanentError("the same was answered to another mail a moment ago", code=Reason.REPEATED)
+            if (sent := sent_before(answer, earlier)) is not None:
+                raise PermanentError(sent.where, code=Reason.REPEATED)
 
     def _outcome_before(self, mail_id: MailId) -> Outcome | None:
         """What an earlier run decided; None: nothing is in the outbox."""

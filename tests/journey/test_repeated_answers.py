@@ -56,7 +56,8 @@ def test_s12_of_two_mails_that_are_decided_at_the_same_time_one_gets_the_answer(
     outcome = handle(first, Steps(record, EngineSettings(), lambda _s: None), office.stages)
     assert (second, outcome) == (["answered"], "escalated")
     assert set(office.sent(first)) == {PACKET, ACKNOWLEDGEMENT}
-    assert reason_told(office, first) == ("repeated", "the same was answered to another mail a moment ago")
+    code, why = reason_told(office, first)
+    assert (code, str(why).partition(" UTC, in case ")[0]) == ("repeated", "the same was answered on 2026-11-20 12:00")
 
 
 def test_s12_same_answer_in_the_same_case_goes_to_a_person(office: Office) -> None:

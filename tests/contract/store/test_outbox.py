@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from datetime import datetime
+from threading import Event, Thread
 
 import pytest
 
@@ -21,7 +22,7 @@ from support_agent.store.records import (
     OutgoingMail,
 )
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, outgoing, put, queue, record, rendered
+from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, outgoing, put, queue, record, rendered
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId, str], None]] = {
     OutboxStatus.SENT: lambda store, row, by: store.outbox.mark_sent(row, "250 ok", NOON, by=by),
@@ -317,7 +318,7 @@ def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"noti
     """The desk's notice number so many that this is lost."""
     kind = OutgoingKind.FAILURE
     notice = outgoing(lost.mail_id, kind, number=number, body=body, at=NOON + DAY)
-    return store.outbox.queue_notice(notice, lost.id)
+    return store.outbox.queue_notice(notice, lost.id, notice.created_at)
 
 
 def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) -> None:
@@ -386,3 +387,31 @@ def test_a_held_mail_is_due_at_its_time(store: Store) -> None:
     row = put(store, outgoing(record(store)).model_copy(update={"due_at": NOON + MINUTE}))
     assert (row.next_try_at, store.outbox.claim(row.id, NOON)) == (NOON + MINUTE, False)
     assert store.outbox.claim(row.id, NOON + MINUTE)
+
+
+def test_answers_to_one_sender_are_queued_one_at_a_time(store: Store) -> None:
+    """Rule: who looks for earlier answers to a sender sees what others queued; other senders do not wait."""
+    entered, may_leave, order = Event(), Event(), list[str]()
+
+    def first() -> None:
+        with store.database.together():
+            store.outbox.lock_sender(ANNA)
+            entered.set()
+            may_leave.wait(10)
+            order.append("first")
+
+    def second() -> None:
+        with store.database.together():
+            store.outbox.lock_sender(ANNA)
+            order.append("second")
+
+    threads = [Thread(target=first), Thread(target=second)]
+    threads[0].start()
+    assert entered.wait(10)
+    threads[1].start()
+    threads[1].join(0.3)
+    assert order == []
+    may_leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["first", "second"]

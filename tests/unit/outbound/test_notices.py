@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -110,9 +110,9 @@ def test_loss_is_told_once_though_the_process_dies(
     """Before, or right after, the notice comes into the outbox."""
     queue_notice = Outbox.queue_notice
 
-    def dying(outbox: Outbox, notice: OutgoingMail, lost: OutboxId) -> None:
+    def dying(outbox: Outbox, notice: OutgoingMail, lost: OutboxId, now: datetime) -> None:
         if dies_after:
-            queue_notice(outbox, notice, lost)
+            queue_notice(outbox, notice, lost, now)
         raise KeyboardInterrupt
 
     office.transport.deliveries = [Delivery(status="retry", detail="later")]

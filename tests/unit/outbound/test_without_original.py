@@ -4,10 +4,11 @@ hears that a person has the case only if the desk has it.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from support_agent.cases.people import waiting_cases
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
 from support_agent.outbound.outbox_choices import Choice, apply_choice
@@ -27,7 +28,7 @@ from support_agent.store.watch_records import AlarmKind
 from support_agent.transport.submission import Delivery
 from support_agent.watch.causes import causes
 from tests.fakes_desk import digest, held_in, lines_of, order, proposed_in, remind
-from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, with_agent, write
 from tests.fakes_worker import work
 from tests.unit.reporting import report
 from tests.unit.seen import ACKNOWLEDGEMENT, ANSWER, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, opened, text_of
@@ -106,6 +107,47 @@ def test_a_bounced_packet_goes_once_more_without_the_original(office: Office) ->
     assert [(row.status, encloses(row)) for row in of_kind(office, mail_id)] == [(FAILED, True), (SENT, False)]
 
 
+def test_a_packet_that_bounces_after_a_person_has_answered_is_not_sent_again(office: Office) -> None:
+    """Nobody waits for it any more, and no alarm is raised."""
+    mail_id = for_person(office)
+    packet = of_kind(office, mail_id)[0]
+    office.handle(write("Done.", sender=DESK, in_reply_to=packet.message_id, number=5))
+    office.handle(report(envelope=envelope_id(packet.message_id), recipient=DESK, status="5.3.4"))
+    work(office)
+    assert [row.status for row in of_kind(office, mail_id)] == [FAILED]
+    assert alarmed(office) == []
+    assert waiting_cases(office.store, NOON - timedelta(days=1)) == ()
+
+
+def test_for_people_the_smaller_packet_is_as_old_as_the_first(office: Office) -> None:
+    """Else an answer that a person gave before it came would not count as one to it."""
+    mail_id = for_person(office)
+    packet = of_kind(office, mail_id)[0]
+    office.clock = Clock(NOON + timedelta(hours=5))
+    office.handle(report(envelope=envelope_id(packet.message_id), recipient=DESK, status="5.3.4"))
+    work(office)
+    assert [row.created_at for row in of_kind(office, mail_id)] == [packet.created_at] * 2
+    (waiting,) = waiting_cases(office.store, NOON - timedelta(days=1))
+    assert waiting.since == packet.created_at
+
+
+def test_half_of_the_hourly_limit_is_left_to_other_mail(office: Office) -> None:
+    """After a long outage of the desk's server everything is sent again, but not at once."""
+    office = with_agent(office, max_mails_per_hour=10)
+    found = []
+    for number in range(3):
+        office.transport.deliveries = [Delivery(status="retry", detail="421 later")]
+        found.append(office.handle(write(HUMAN, sender=f"c{number}@example.org", number=number))[0])
+    for mail_id in found:
+        office.store.outbox.claim(of_kind(office, mail_id)[0].id, NOON + timedelta(days=1))
+        office.store.outbox.mark_failed(of_kind(office, mail_id)[0].id, "552 too big", by="")
+    office.stages.notices.notify_losses()
+    assert sum(len(of_kind(office, mail_id)) - 1 for mail_id in found) == 0, "packets and acknowledgements are 6 of 10"
+    office.clock = Clock(NOON + timedelta(hours=2))
+    office.stages.notices.notify_losses()
+    assert [len(of_kind(office, mail_id)) for mail_id in found] == [2, 2, 2]
+
+
 @pytest.mark.parametrize("kind", [FAILURE, REMINDER, HELD])
 def test_whatever_encloses_the_original_goes_once_more_without_it(office: Office, kind: OutgoingKind) -> None:
     """A notice of a loss, a reminder, the notice of an answer that leaves by itself."""
@@ -170,9 +212,9 @@ def test_it_is_sent_once_though_the_process_dies(
     """Before, or right after, the smaller packet comes into the outbox."""
     queue_notice = Outbox.queue_notice
 
-    def dying(outbox: Outbox, notice: OutgoingMail, lost: OutboxId) -> None:
+    def dying(outbox: Outbox, notice: OutgoingMail, lost: OutboxId, now: datetime) -> None:
         if dies_after:
-            queue_notice(outbox, notice, lost)
+            queue_notice(outbox, notice, lost, now)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

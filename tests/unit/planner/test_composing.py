@@ -19,6 +19,7 @@ from support_agent.answer.final_answer import (
     FieldItem,
     TableItem,
 )
+from support_agent.answer.repetition import SentAnswer
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Money
 from support_agent.config.settings import PlannerSettings
@@ -29,7 +30,7 @@ from support_agent.planner.composers import Composed, ScoringComposer, Step
 from support_agent.planner.composing import COMPOSING_VERSION, ComposedRun
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
-from support_agent.tools.base import Context, Match, SentAnswer
+from support_agent.tools.base import Context, Match
 from tests.fakes import PLAIN, ScriptedCallModel
 from tests.fakes_room import ScriptedRoom, found, says
 from tests.unit.planner.test_loop import Prefers, near, one

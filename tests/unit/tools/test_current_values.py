@@ -16,7 +16,7 @@ from support_agent.answer.final_answer import (
     Item,
 )
 from support_agent.company.values import Count, Row, Value
-from support_agent.tools.current_values import changed_value, has_values
+from support_agent.tools.current_values import changed_value
 from support_agent.tools.data import after_step, calculate, operand_of
 from tests.unit.tools.fakes import ANNA, FakeAccounts, eur, invoice, record_item, row, table
 
@@ -43,7 +43,7 @@ def changed(item: Item, accounts: FakeAccounts) -> str:
         support_address="support@harborfile.example",
         customer=ANNA,
     )
-    assert has_values(final) is not isinstance(item, ClarificationItem)
+    assert final.has_values is not isinstance(item, ClarificationItem)
     return changed_value(final, accounts, ANNA, "en")
 
 

@@ -42,7 +42,7 @@ def counted(office: Office) -> Iterator[Counter[str]]:
 @pytest.mark.parametrize(
     ("head", "text", "outcome", "statements", "commits"),
     [
-        (b"", "Can I get a refund?", "answered", 45, 7),
+        (b"", "Can I get a refund?", "answered", 46, 7),
         (b"", "Where does the moon sleep?", "escalated", 57, 10),
         (MACHINE, "I am away.", "filed", 6, 1),
     ],
