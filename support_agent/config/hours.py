@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, time
+from datetime import date, time, timedelta
 from itertools import pairwise
 from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo
@@ -46,10 +46,11 @@ def _is_interval(text: str) -> str:
 
 def _is_zone(name: str) -> str:
     try:
-        ZoneInfo(name)
+        zone = ZoneInfo(name)
     except (ValueError, OSError, KeyError):  # as different systems say that there is no such file
         raise ValueError("no time zone: write one of the IANA database, such as Europe/Berlin") from None
-    return name
+    is_utc = zone.utcoffset(None) == timedelta(0)  # Etc/UTC, GMT and others: databases know some by this name alone
+    return "UTC" if is_utc else name
 
 
 ZoneName = Annotated[str, AfterValidator(_is_zone)]

@@ -23,7 +23,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
 from support_agent.engine.steps import known_error
-from support_agent.errors import SupportAgentError, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender, SendResult
 from support_agent.store.deliveries import OutboxEntry
@@ -97,7 +97,7 @@ class Notices:
                 if self._is_answered(lost):
                     self.store.deliveries.note_not_needed(lost.id, self.now())
                     continue
-                smaller = self.queue.without_original(lost)
+                smaller = self._without_original(lost)
                 if smaller is not None:
                     log.warning("sent_without_original", outbox_id=lost.id, instead=smaller.id)
                     statuses.append(self.outbox_sender.deliver(smaller))
@@ -105,9 +105,19 @@ class Notices:
                 log.critical("loss_not_notified", outbox_id=lost.id, code=known_error(error, "the desk's mail").code)
         return statuses
 
+    def _without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
+        try:
+            return self.queue.without_original(lost)
+        except PermanentError as error:  # its data are not readable: the desk hears of the loss instead
+            decision = escalated(EscalationReason.UNDELIVERED, self.now(), str(error))
+            return self.queue.loss(self._for_person(lost.mail_id), decision, lost.id)
+
     def _is_answered(self, lost: OutboxEntry) -> bool:
-        """Whether a packet or reminder, which the desk did not get, needs no answer of a person any more."""
-        if lost.kind not in (OutgoingKind.PACKET, OutgoingKind.REMINDER) or lost.case_id is None:
+        """Whether what the desk did not get needs no answer of a person any more; a notice about people's own mail, or
+        about an answer that leaves by itself, never needed one.
+        """
+        mail = self.store.mails.get(lost.mail_id)
+        if lost.kind is OutgoingKind.HELD or lost.case_id is None or mail is None or mail.status is MailStatus.FILED:
             return False
         return lost.mail_id not in waiting_mails(self.store, lost.case_id)
 
@@ -154,14 +164,17 @@ class Notices:
         self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, why, self.now())
         log.error("mail_quarantined", mail_id=mail_id, code=error.code)
 
-    def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
+    def notify(self, mail_id: MailId, decision: Decision, *, is_escalated: bool = True) -> OutboxRecord:
         """Queue a notice about a mail that the agent cannot finish, once for each reason.
 
+        Args:
+            is_escalated: False: the case stays as it is.
         Raises:
             SupportAgentError: any error, mapped, because one bad mail must not end the loop (S37).
         """
         try:
-            return self.queue.failure(self._for_person(mail_id), decision)
+            mail = self._for_person(mail_id) if is_escalated else self.routing.routed(mail_id)
+            return self.queue.failure(mail, decision)
         except Exception as error:
             raise known_error(error, "the desk's notice") from error
 

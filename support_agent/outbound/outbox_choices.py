@@ -14,7 +14,15 @@ from typing import NamedTuple
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.deliveries import UNCONFIRMED
-from support_agent.store.records import CaseId, DeliverySource, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import (
+    CaseId,
+    DeliverySource,
+    MailId,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingKind,
+)
 from support_agent.store.store import Store
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
@@ -181,8 +189,20 @@ def apply_choice(
     record, rule, by = choosable(store, outbox_id, choice), RULES[choice], DeliverySource.OPERATOR
     if choice is Choice.RETRY:  # before the update: else a crash in between leaves a ready mail that fails at once
         store.suppressions.lift(record.recipient)
-    is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {who}", now, rule.sources)
+    with store.database.together():
+        is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {who}", now, rule.sources)
+        if is_new and record.kind is OutgoingKind.PACKET and choice is Choice.RETRY:
+            _revive_acknowledgement(store, record.mail_id, now)
     return ChoiceResult(outbox_id=record.id, status=rule.after, is_new=is_new)
+
+
+def _revive_acknowledgement(store: Store, mail_id: MailId, now: datetime) -> None:
+    """Let an acknowledgement wait again for its packet, the loss of which had cancelled it."""
+    for row in store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ACKNOWLEDGEMENT):
+        last = next(reversed(store.deliveries.of(row.id)), None)
+        if last is not None and (last.after, last.by) == (CANCELLED, DeliverySource.LOST_PACKET):
+            by, detail = DeliverySource.OPERATOR, "its packet is sent again"
+            store.deliveries.update(row.id, READY, by, detail, now, (CANCELLED,))
 
 
 def choosable(store: Store, outbox_id: str, choice: Choice) -> OutboxRecord:

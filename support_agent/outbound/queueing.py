@@ -32,7 +32,7 @@ from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
-from support_agent.errors import GateRefused
+from support_agent.errors import GateRefused, PermanentError
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
 from support_agent.mail.senders.identity import Sender
@@ -158,7 +158,7 @@ class OutboundQueue:
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxId) -> OutboxRecord | None:
         """Queue the desk's notice that a mail of ours is lost; None: the desk was notified meanwhile."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
-        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost, self.now())
+        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost)
 
     def without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
         """Queue a mail for the desk, which could not be delivered, once more without the customer's mail.
@@ -166,22 +166,20 @@ class OutboundQueue:
         Its commands keep their keys.
 
         Returns:
-            None: it has no such mail enclosed, another process has queued it, or another version of the program wrote
-            its data.
+            None: it has no such mail enclosed, or another process has queued it.
+        Raises:
+            PermanentError: its data are gone, or another version of the program wrote them.
         """
         record = self.store.outbox.rendered_mail(lost.mail_id, lost.kind, lost.number)
-        if record is None or not encloses_original(record.payload):
+        if record is not None and not encloses_original(record.payload):
             return None
         try:
-            packet = Packet.model_validate(record.payload).model_copy(update={"original_id": lost.mail_id})
+            packet = Packet.model_validate(record and record.payload).model_copy(update={"original_id": lost.mail_id})
         except ValidationError:
-            return None
+            raise PermanentError(f"the data of {lost.id} cannot be read any more", code="no_outbox") from None
         earlier = self.store.outbox.find(mail_id=lost.mail_id, kind=lost.kind)
         mail = self._for_desk(lost.kind, packet, lost.mail_id, lost.case_id, lost.recipient, _next_number(earlier))
-        # For people it is the same mail: what they answered since then, they have answered.
-        return self.store.outbox.queue_notice(
-            mail.model_copy(update={"created_at": lost.created_at}), lost.id, self.now()
-        )
+        return self.store.outbox.queue_notice(mail, lost.id)
 
     def remind(self, mail: RoutedMail, decision: Decision, to: str = "") -> OutboxRecord:
         """Queue a reminder of a case that nobody has answered.

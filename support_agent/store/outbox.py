@@ -134,7 +134,7 @@ class Outbox:
             if connection.dialect.name == "postgresql":
                 connection.execute(_LOCK_SENDER, {"space": SENDER_LOCK, "address": address})
 
-    def queue_notice(self, notice: OutgoingMail, lost: OutboxId, now: datetime) -> OutboxRecord | None:
+    def queue_notice(self, notice: OutgoingMail, lost: OutboxId) -> OutboxRecord | None:
         """Put the desk's notice of a lost mail into the outbox, and record that the desk is notified of the loss.
 
         Returns:
@@ -145,7 +145,7 @@ class Outbox:
         statement = (
             update(OutboxRow)
             .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.notified_at).is_(None))
-            .values(notified_at=now)
+            .values(notified_at=notice.created_at)
         )
         with self.database.write() as connection:
             if affected(connection, statement) != 1:

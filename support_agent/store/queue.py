@@ -36,7 +36,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
-from support_agent.store.waiting import APPROVERS, is_notice
+from support_agent.store.waiting import APPROVERS, is_first_packet, is_notice
 from support_agent.store.watch_records import Waiting
 
 NOBODY = ""
@@ -196,7 +196,7 @@ def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
     return (
         col(CaseRow.state) == CaseState.WITH_PERSON,
         col(packet.kind).in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)),  # what the index of a case's mails is by
-        or_(col(packet.kind) == OutgoingKind.PACKET, is_notice()),
+        or_(is_first_packet(), is_notice()),
         ~_is_over(),
         *(~one for one in ended),
     )

@@ -101,7 +101,7 @@ class Waits:
         """
         made_since = () if since is None else (col(OutboxRow.created_at) >= since,)
         is_meant = (*equal((CaseRow.state, state), (CaseRow.id, case_id)), *made_since)
-        is_packet = or_(col(OutboxRow.kind) == OutgoingKind.PACKET, is_notice())
+        is_packet = or_(is_first_packet(), is_notice())
         found = (
             select(OutboxRow.case_id, CaseRow.state, OutboxRow.mail_id, OutboxRow.created_at)
             .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
@@ -135,6 +135,11 @@ class Waits:
         with self.database.read() as connection:
             found = _answers(connection, col(OutboxRow.id) == outbox_id)
         return next((one for rows in found.values() for one in rows), None)
+
+
+def is_first_packet() -> ColumnElement[bool]:
+    """Whether it is a packet, and not the same once more without the original."""
+    return and_(col(OutboxRow.kind) == OutgoingKind.PACKET, col(OutboxRow.number) == 1)
 
 
 def is_notice() -> ColumnElement[bool]:

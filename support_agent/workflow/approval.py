@@ -121,7 +121,7 @@ class Approval:
         try:
             final = self._final(row)
         except PermanentError as error:
-            return "" if is_of_person(self.store, row.id) else str(error)
+            return str(error)
         try:
             if stale := self._stale(row, final):
                 return stale

@@ -81,18 +81,20 @@ class StaffReplies:
 
     def _refuse(self, mail: RoutedMail, reason: EscalationReason, why: str) -> None:
         """Tell the desk why its mail had no effect, up to a daily limit, and for bulk mail one of the case."""
-        if self.rates.is_notification_limit_reached(mail.sender, self.now()) or self._has_bulk_notices(mail):
+        recorded = self.store.mails.get(mail.id)
+        is_bulk = recorded is not None and recorded.screening_rule in BULK_RULES
+        if self.rates.is_notification_limit_reached(mail.sender, self.now()) or (
+            is_bulk and self._has_bulk_notices(mail)
+        ):
             # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
-            self.notices.notify(mail.id, escalated(reason, self.now(), why))
+            # A program may have written what looks like bulk mail: it takes no case from the agent.
+            self.notices.notify(mail.id, escalated(reason, self.now(), why), is_escalated=not is_bulk)
 
     def _has_bulk_notices(self, mail: RoutedMail) -> bool:
-        """Whether a mail looks like bulk mail, and its writer had all notices in the case about such mails."""
+        """Whether the writer of a mail that looks like bulk mail had all notices in the case about such mails."""
         mails = self.store.mails
-        recorded = mails.get(mail.id)
-        if recorded is None or recorded.screening_rule not in BULK_RULES:
-            return False
         rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.FAILURE)
         others = filter(None, (mails.get(mail_id) for mail_id in {row.mail_id for row in rows} - {mail.id}))
         told = (other.screening_rule in BULK_RULES and other.sender_address == mail.sender.address for other in others)

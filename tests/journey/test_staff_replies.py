@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 
 from support_agent.store.records import (
+    CaseState,
     MailId,
     MailStatus,
+    OutgoingKind,
 )
+from tests.fakes_desk import held_in
 from tests.fakes_journey import (
     ANNA,
     DESK,
@@ -30,6 +33,7 @@ from tests.unit.seen import (
     one,
     opened,
     reason_told,
+    state,
     text_of,
 )
 
@@ -134,6 +138,18 @@ def test_reply_that_a_rule_takes_for_bulk_mail_goes_back_to_its_writer(
     assert mark.decode().strip() in text_of(sent[FAILURE])
     assert opened(sent[FAILURE])["Auto-Submitted"] == "auto-generated"
     assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
+
+
+def test_a_ticket_systems_reply_that_looks_like_bulk_mail_takes_no_case_from_the_agent(office: Office) -> None:
+    """Failure: the desk's program answered the notice of an answer that waits, and the customer's next question went
+    to a person.
+    """
+    held = held_in(office)
+    notice = held.office.sent(held.mail_id)[OutgoingKind.HELD]
+    raw = b"Precedence: bulk\r\n" + write("Ticket 77 created.", sender=DESK, in_reply_to=notice.message_id, number=9)
+    reply, _ = held.office.handle(raw)
+    assert set(held.office.sent(reply)) == {FAILURE}
+    assert state(held.office, held.mail_id) is CaseState.OPEN
 
 
 def test_command_that_a_rule_takes_for_bulk_mail_goes_back_to_its_writer(office: Office) -> None:

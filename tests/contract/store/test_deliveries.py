@@ -73,7 +73,7 @@ def test_the_desk_did_not_get_what_failed_until_it_was_sent_again_or_given_up(st
     assert [entry.id for entry in store.deliveries.lost_to_desk()] == expected
     assert [entry.id for entry in store.deliveries.lost_to_desk(lost.mail_id, limit=1)] == expected
     assert store.deliveries.lost_to_desk(given_up.mail_id) == ()
-    assert store.outbox.queue_notice(outgoing(lost.mail_id, kind, number=2), lost.id, NOON) is not None
+    assert store.outbox.queue_notice(outgoing(lost.mail_id, kind, number=2), lost.id) is not None
     assert store.deliveries.lost_to_desk() == ()
 
 

@@ -318,7 +318,7 @@ def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"noti
     """The desk's notice number so many that this is lost."""
     kind = OutgoingKind.FAILURE
     notice = outgoing(lost.mail_id, kind, number=number, body=body, at=NOON + DAY)
-    return store.outbox.queue_notice(notice, lost.id, notice.created_at)
+    return store.outbox.queue_notice(notice, lost.id)
 
 
 def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) -> None:

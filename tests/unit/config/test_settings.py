@@ -52,6 +52,7 @@ def test_an_override_of_none_is_not_given(tmp_path: Path) -> None:
         ("", "UTC", "UTC"),
         ('[hours]\ntime_zone = "Asia/Tokyo"\n', "Asia/Tokyo", "Asia/Tokyo"),
         ('[company]\ntime_zone = "Asia/Tokyo"\n', "Asia/Tokyo", "Asia/Tokyo"),
+        ('[hours]\ntime_zone = "Etc/UTC"\n', "UTC", "UTC"),
         ('[company]\ntime_zone = "UTC"\n[hours]\ntime_zone = "Asia/Manila"\n', "UTC", "Asia/Manila"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -110,9 +110,9 @@ def test_loss_is_told_once_though_the_process_dies(
     """Before, or right after, the notice comes into the outbox."""
     queue_notice = Outbox.queue_notice
 
-    def dying(outbox: Outbox, notice: OutgoingMail, lost: OutboxId, now: datetime) -> None:
+    def dying(outbox: Outbox, notice: OutgoingMail, lost: OutboxId) -> None:
         if dies_after:
-            queue_notice(outbox, notice, lost, now)
+            queue_notice(outbox, notice, lost)
         raise KeyboardInterrupt
 
     office.transport.deliveries = [Delivery(status="retry", detail="later")]

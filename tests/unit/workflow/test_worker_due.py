@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Engine, event
 from structlog.testing import capture_logs
 
+from support_agent.answer.final_answer import Answer, ClarificationItem, FinalAnswer
 from support_agent.cases.pause import write_pause
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
@@ -25,6 +26,15 @@ from tests.fakes_worker import FakeMailbox, Shift, recipients, with_imap
 ANSWER, PACKET = OutgoingKind.ANSWER, OutgoingKind.PACKET
 CHOSEN = MailId("f" * 32)
 """The customer's mail, where a command of a person chose the answer: such an answer needs no mode to leave."""
+FINAL = FinalAnswer(
+    company="Harborfile",
+    locale="en",
+    greeting_name=None,
+    subject=None,
+    asked=1,
+    answers=(Answer(items=(ClarificationItem(number=1, text="Which plan do you have?"),)),),
+    support_address="support@harborfile.example",
+).model_dump(mode="json")
 SOON, LATER = NOON + timedelta(minutes=1), NOON + timedelta(days=1)
 
 
@@ -34,7 +44,8 @@ def put(office: Office, count: int, kind: OutgoingKind = ANSWER) -> None:
         raw = write("Can I get a refund?", sender=f"c{number}@c{number}.example")
         mail_id = office.receive(raw)
         mail = outgoing(mail_id, kind, at=SOON, body=raw, parent=CHOSEN)
-        office.store.outbox.queue(mail.model_copy(update={"recipient": f"c{number}@c{number}.example"}))
+        its = {"recipient": f"c{number}@c{number}.example", **({"payload": FINAL} if kind is ANSWER else {})}
+        office.store.outbox.queue(mail.model_copy(update=its))
 
 
 @pytest.fixture
