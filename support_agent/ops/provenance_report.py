@@ -66,7 +66,7 @@ HEADER_SOURCES: Mapping[str, str] = {
 SETTINGS = {
     "company": "company.name",
     "support_address": "agent.address",
-    "time_zone": "hours.time_zone or company.time_zone",
+    "time_zone": "hours.time_zone",
     "reply_hours": "hours.reply_within_h",
 }
 """The setting of each part that is one."""
