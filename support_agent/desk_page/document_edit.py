@@ -81,7 +81,7 @@ def change(desk: Desk, visit: Visit) -> Result:
 def new(desk: Desk, visit: Visit) -> Result:
     """The form of a new document, and that for a file to import."""
     number = free_number(desk.settings.company.policies)
-    text = SKELETON.format(number=number, today=desk.settings.company.day_of(desk.now()))
+    text = SKELETON.format(number=number, today=desk.today)
     place = document_place(desk.settings.company, number, None)
     return _form(desk, visit, Draft(place=place, text=text), Present(), number, None, is_new=True)
 

@@ -109,7 +109,7 @@ def index(desk: Desk, visit: Visit) -> Result:
         "sorts": tuple(SORTS),
         "sort": sort,
         "may_edit": visit.may(Role.ADMIN),
-        "today": desk.settings.company.day_of(desk.now()),
+        "today": desk.today,
     }
     return Shown("documents.html", values)
 
@@ -223,7 +223,7 @@ def _findings(desk: Desk) -> tuple[dict[str, tuple[Finding, ...]], tuple[Finding
     company = desk.settings.company
     by_file: dict[str, list[Finding]] = defaultdict(list)
     others: list[Finding] = []
-    for finding in _checked(company, stamp_of(company), company.day_of(desk.now())):
+    for finding in _checked(company, stamp_of(company), desk.today):
         path = finding.path
         if path is not None and path.suffix == ".md" and path.is_relative_to(company.policies):
             by_file[path.relative_to(company.policies).as_posix()].append(finding)

@@ -81,7 +81,7 @@ def looked_at(desk: Desk, visit: Visit, draft: Draft, now: Present, number: int 
     Args:
         number: Of a document, and its language.
     """
-    settings, today = desk.settings, desk.settings.company.day_of(desk.now())
+    settings, today = desk.settings, desk.today
     if len(draft.raw) > MAX_BYTES:
         finding = Finding.error(None, None, visit.wording("draft.too_large", n=MAX_BYTES), "")
         return Looked((finding,), (), (finding,), (), "", (), draft.digest, is_changed=True)
@@ -150,7 +150,7 @@ def _write_checked(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...
     Raises:
         PermanentError: the file is no longer the one that was edited (code `edited`), or it cannot be written.
     """
-    today = desk.settings.company.day_of(desk.now())
+    today = desk.today
     if len(draft.raw) <= MAX_BYTES:  # else `publish` refuses it
         errors = errors_of(desk.settings, draft, check_draft(desk.settings, draft, today), today)
         if errors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from threading import Lock
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
@@ -53,6 +53,11 @@ class Desk:
     def company(self) -> Company:
         """The company's files as they are now."""
         return self.stages().company
+
+    @property
+    def today(self) -> date:
+        """The day in the company's time zone."""
+        return self.settings.company.day_of(self.now())
 
 
 class Upload(NamedTuple):

@@ -113,8 +113,10 @@ class Notices:
             return self.queue.loss(self._for_person(lost.mail_id), decision, lost.id)
 
     def _is_answered(self, lost: OutboxEntry) -> bool:
-        """Whether what the desk did not get needs no answer of a person any more; a notice about people's own mail, or
-        about an answer that leaves by itself, never needed one.
+        """Whether people have answered the mail that the desk did not get.
+
+        Nobody answers a notice about people's own mail, or about an answer that leaves by itself: it is sent in any
+        case.
         """
         mail = self.store.mails.get(lost.mail_id)
         if lost.kind is OutgoingKind.HELD or lost.case_id is None or mail is None or mail.status is MailStatus.FILED:

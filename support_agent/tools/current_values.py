@@ -20,10 +20,10 @@ from support_agent.answer.final_answer import (
     RecordItem,
     TableItem,
 )
-from support_agent.company.values import Customer
+from support_agent.company.values import Customer, Row
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import AccountData
-from support_agent.tools.data import after_step, operand_of
+from support_agent.tools.data import after_step, aggregate_rows
 
 
 def changed_value(final: FinalAnswer, accounts: AccountData, customer: Customer, locale: str) -> str:
@@ -47,8 +47,7 @@ def _changed(item: Item, accounts: AccountData, customer: Customer, locale: str)
             is_current = is_there and accounts.field(item.field, customer, locale) == item.value
             return "" if is_current else item.label
         case TableItem():
-            table = _read_again(item, accounts, customer, locale)
-            return "" if table is not None and table.rows == item.rows else item.label
+            return "" if _rows_now(item, accounts, customer, locale) == item.rows else item.label
         case AggregateItem():
             return _changed_operand(item.operand, accounts, customer, locale)
         case CalculationItem():
@@ -63,16 +62,21 @@ def _changed(item: Item, accounts: AccountData, customer: Customer, locale: str)
 
 
 def _changed_operand(operand: Operand, accounts: AccountData, customer: Customer, locale: str) -> str:
-    table = _read_again(operand, accounts, customer, locale)
+    rows = _rows_now(operand, accounts, customer, locale)
+    if rows is None:
+        return operand.label
     try:
-        is_current = table is not None and operand_of(table, operand.aggregation) == operand
+        value, row = aggregate_rows(rows, operand.aggregation)
     except ToolCallRejected:  # the rows are in several units now
-        is_current = False
-    return "" if is_current else operand.label
+        return operand.label
+    said = (operand.value, operand.day, operand.row_count)
+    return "" if (value, row.day if row else None, len(rows)) == said else operand.label
 
 
-def _read_again(data: TableItem | Operand, accounts: AccountData, customer: Customer, locale: str) -> TableItem | None:
-    """The rows that a table or an aggregate was made of, as they are now; None: there is nothing of the kind."""
+def _rows_now(
+    data: TableItem | Operand, accounts: AccountData, customer: Customer, locale: str
+) -> tuple[Row, ...] | None:
+    """The rows of a table, or those that an aggregate was made of; None: they cannot be had any more."""
     if data.series not in accounts.series:
         return None
     rows = accounts.rows(data.series, customer, data.period, locale)
@@ -81,8 +85,7 @@ def _read_again(data: TableItem | Operand, accounts: AccountData, customer: Cust
             rows = after_step(rows, step)
     except ToolCallRejected:
         return None
-    names = ("series", "label", "row_noun", "period", "steps")
-    return TableItem(rows=rows, **{name: getattr(data, name) for name in names})
+    return rows
 
 
 def _is_own(item: RecordItem, accounts: AccountData, customer: Customer, locale: str) -> bool:

@@ -99,7 +99,19 @@ class Aggregate(Tool):
 
     def run(self, context: Context) -> Pointed:
         table = table_at(context, self.pointer)
-        return _pointed(context, operand_of(table, self.aggregation), f"{self.aggregation} of {self.pointer}")
+        value, row = aggregate_rows(table.rows, self.aggregation)
+        operand = Operand(
+            series=table.series,
+            label=table.label,
+            row_noun=table.row_noun,
+            period=table.period,
+            steps=table.steps,
+            aggregation=self.aggregation,
+            row_count=len(table.rows),
+            value=value,
+            day=row.day if row else None,
+        )
+        return _pointed(context, operand, f"{self.aggregation} of {self.pointer}")
 
 
 class Calculate(Tool):
@@ -140,26 +152,6 @@ def after_step(rows: tuple[Row, ...], step: str) -> tuple[Row, ...]:
     if step in get_args(Order):
         return tuple(sorted(rows, key=lambda row: amount_of(row.value), reverse=step == "highest_first"))
     return _kept(rows, step)
-
-
-def operand_of(table: TableItem, aggregation: Aggregation) -> Operand:
-    """The rows of a table as one number, with what it was made from.
-
-    Raises:
-        ToolCallRejected: as `aggregate_rows`.
-    """
-    value, row = aggregate_rows(table.rows, aggregation)
-    return Operand(
-        series=table.series,
-        label=table.label,
-        row_noun=table.row_noun,
-        period=table.period,
-        steps=table.steps,
-        aggregation=aggregation,
-        row_count=len(table.rows),
-        value=value,
-        day=row.day if row else None,
-    )
 
 
 def aggregate_rows(rows: tuple[Row, ...], aggregation: Aggregation) -> tuple[Number | None, Row | None]:

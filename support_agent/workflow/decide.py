@@ -125,8 +125,8 @@ class Decider:
         names = (*message.people(self.settings.agent.address), *((customer.name, customer.address) if customer else ()))
         sender, customer = _as_trusted(message, sender, customer)
         room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
-        context = self._context(message, sender, customer, now, sent, room)
-        context.written_on = self.settings.company.day_of(written_at(message, min(received_at or now, now)))
+        at = written_at(message, min(received_at or now, now))
+        context = self._context(message, sender, customer, now, at, sent, room)
         plan = self.planner.plan(context)
         final = None
         if plan.outcome == "answer":
@@ -165,8 +165,7 @@ class Decider:
         sender, customer = _as_trusted(message, sender, customer)
         if not self.settings.agent.may_answer(sender.level):
             raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
-        context = self._context(message, sender, customer, now, (), None)
-        context.written_on = self.settings.company.day_of(ordered_at or now)
+        context = self._context(message, sender, customer, now, ordered_at or now, (), None)
         answers = (Answer(items=(item_for(choice, context),)),)
         final = self._answer(message, sender, context, answers, asked=1, answered=1)
         return final.model_copy(update={"is_approved": True})
@@ -203,6 +202,7 @@ class Decider:
         sender: Sender,
         customer: Customer | None,
         now: datetime,
+        written: datetime,
         sent: tuple[SentAnswer, ...],
         room: FactRoom | None,
     ) -> Context:
@@ -210,6 +210,7 @@ class Decider:
         locale = self.templates.locale_for(self.templates.locale_of(customer, self.settings.company.locale))
         return Context(
             today=today,
+            written_on=self.settings.company.day_of(written),
             locale=locale,
             level=sender.level,
             customer=customer,

@@ -56,36 +56,34 @@ class StaffReplies:
             return self._carry_out(mail, given, screening)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
         if why := self._why_no_reply(mail, packet, screening):
-            return self._refuse_reply(mail, why)
+            return self._refuse_reply(mail, screening, why)
         try:
             pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
         except PermanentError as error:
-            return self._refuse_reply(mail, str(error))
+            return self._refuse_reply(mail, screening, str(error))
         pass_on()
 
     def _carry_out(self, mail: RoutedMail, given: Given, screening: Screening) -> None:
         """Carry out a command of the desk, or tell the desk why not."""
         if why := _why_bulk(screening):
-            return self._refuse(mail, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
+            return self._refuse(mail, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
         try:
             self.desk.carry_out(mail, given)
         except TransientError:
             raise
         except SupportAgentError as error:
-            self._refuse(mail, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {error}")
+            self._refuse(mail, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {error}")
 
-    def _refuse_reply(self, mail: RoutedMail, why: str) -> None:
+    def _refuse_reply(self, mail: RoutedMail, screening: Screening, why: str) -> None:
         """Notify the desk that its reply did not go to the customer."""
         log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-        self._refuse(mail, EscalationReason.NOT_PASSED_ON, why)
+        self._refuse(mail, screening, EscalationReason.NOT_PASSED_ON, why)
 
-    def _refuse(self, mail: RoutedMail, reason: EscalationReason, why: str) -> None:
-        """Tell the desk why its mail had no effect, up to a daily limit, and for bulk mail one of the case."""
-        recorded = self.store.mails.get(mail.id)
-        is_bulk = recorded is not None and recorded.screening_rule in BULK_RULES
-        if self.rates.is_notification_limit_reached(mail.sender, self.now()) or (
-            is_bulk and self._has_bulk_notices(mail)
-        ):
+    def _refuse(self, mail: RoutedMail, screening: Screening, reason: EscalationReason, why: str) -> None:
+        """Notify the desk why its mail had no effect, up to a daily limit, and for bulk mail a limit of the case."""
+        is_bulk = screening.rule in BULK_RULES
+        is_limited = self.rates.is_notification_limit_reached(mail.sender, self.now())
+        if is_limited or (is_bulk and self._has_bulk_notices(mail)):
             # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
@@ -97,8 +95,8 @@ class StaffReplies:
         mails = self.store.mails
         rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.FAILURE)
         others = filter(None, (mails.get(mail_id) for mail_id in {row.mail_id for row in rows} - {mail.id}))
-        told = (other.screening_rule in BULK_RULES and other.sender_address == mail.sender.address for other in others)
-        return sum(told) >= MAX_BULK_NOTICES
+        notified = (one.screening_rule in BULK_RULES and one.sender_address == mail.sender.address for one in others)
+        return sum(notified) >= MAX_BULK_NOTICES
 
     def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None, screening: Screening) -> str:
         """Why a staff member's mail is no reply to a customer, or ""."""

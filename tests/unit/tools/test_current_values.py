@@ -17,8 +17,8 @@ from support_agent.answer.final_answer import (
 )
 from support_agent.company.values import Count, Row, Value
 from support_agent.tools.current_values import changed_value
-from support_agent.tools.data import after_step, calculate, operand_of
-from tests.unit.tools.fakes import ANNA, FakeAccounts, eur, invoice, record_item, row, table
+from support_agent.tools.data import after_step, calculate
+from tests.unit.tools.fakes import ANNA, FakeAccounts, eur, invoice, operand, record_item, row, table
 
 MARCH, APRIL = row("2024-03-31", eur("38.10"), "Invoice 3"), row("2024-04-30", eur("19.00"), "Invoice 4")
 ROWS = (MARCH, APRIL)
@@ -26,8 +26,8 @@ LATER = row("2024-05-31", eur("90.00"), "Invoice 5")
 SEATS = FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=12))
 SORTED = table(*after_step(ROWS, "lowest_first"), steps=("lowest_first",))
 HIGHEST = table(*after_step(after_step(ROWS, "above_average"), "newest_first"), steps=("above_average", "newest_first"))
-TOTAL = operand_of(table(*ROWS), "total")
-LAST = operand_of(table(*ROWS), "latest")
+TOTAL = operand(eur("57.10"), row_count=2)
+LAST = TOTAL.model_copy(update={"aggregation": "latest", "value": APRIL.value, "day": APRIL.day})
 SUM = CalculationItem(operation="add", left=TOTAL, right=LAST, result=calculate("add", TOTAL.value, LAST.value))
 NEVER = FieldItem(field="latest_invoice", label="Latest invoice", value=None)
 
