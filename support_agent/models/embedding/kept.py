@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 FILE = "vectors.sqlite3"
 TABLE = "CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY, key BLOB UNIQUE, vector BLOB)"
 SELECT = "SELECT key, vector FROM vectors WHERE typeof(vector) = 'blob' AND length(vector) = ? AND key IN ({})"
+INSERT = """INSERT INTO vectors (key, vector) VALUES (?, ?)
+ON CONFLICT (key) DO UPDATE SET vector = excluded.vector"""
 PRIVATE = 0o600
 BATCH = 256
 """Texts embedded at a time, then written: an interrupted first run can continue."""
@@ -87,7 +89,11 @@ class KeptEmbedder:
             unpacked = ((key, _unpacked(key, row)) for key, row in rows)
             return {key: vector for key, vector in unpacked if vector is not None and self._is_whole(vector)}
 
-        return self._use(read, otherwise={}, mode=READ) if self._path.is_file() else {}
+        return self._use(read, otherwise={}, mode=READ) if self._is_written() else {}
+
+    def _is_written(self) -> bool:
+        """Whether it has been written to; an empty file is one whose table another process is about to create."""
+        return self._path.is_file() and self._path.stat().st_size > 0
 
     def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep these, and delete the oldest beyond the most."""
@@ -98,7 +104,7 @@ class KeptEmbedder:
         def write(file: sqlite3.Connection) -> None:
             with file:
                 file.execute(TABLE)
-                file.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
+                file.executemany(INSERT, rows)
                 file.execute("DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?", [self._most])
 
         with suppress(OSError):  # the file exists, or SQLite reports why it cannot be created

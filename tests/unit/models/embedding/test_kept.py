@@ -145,6 +145,28 @@ def test_the_file_holds_no_text(tmp_path: Path) -> None:
     assert b"Refunds" not in (tmp_path / "file").read_bytes()
 
 
+def test_a_file_that_another_process_has_just_created_is_read_later(tmp_path: Path) -> None:
+    """Rule: it is empty until the table is there, which is no error."""
+    (tmp_path / "file").touch(PRIVATE)
+    embedder, asked = keeping(tmp_path / "file")
+    embedder.embed(["first"])
+    embedder.embed(["first"])
+    assert asked.embedded == ["first"]
+
+
+def test_a_text_that_two_embed_at_once_takes_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: writing what is there already makes nothing else the oldest."""
+    for number in range(3):
+        keeping(tmp_path / "file", most=3)[0].embed([str(number)])
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptEmbedder, "_read", lambda _self, _keys: {})
+        for _ in range(5):
+            keeping(tmp_path / "file", most=3)[0].embed(["2"])
+    last, asked = keeping(tmp_path / "file", most=3)
+    last.embed(["0", "1", "2"])
+    assert asked.embedded == []
+
+
 def test_several_may_use_the_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: writers wait for each other, and none gives the file up."""
     monkeypatch.setattr(kept, "BATCH", 4)
