@@ -270,6 +270,13 @@ def test_the_models_port_has_one_method_and_it_returns_numbers() -> None:
     assert "no method that returns text" in " ".join(README.split())
 
 
+def test_the_readme_has_the_same_figures_as_the_measurements() -> None:
+    """Rule: a figure that is measured again changes in both."""
+    said = r"(\d+) have an answer.*?(\d+) were answered: (\d+) rightly, (\d+) with the right document.*?(\d+) wrongly"
+    figures = [re.findall(said, " ".join(text.split())) for text in (README, PAGES["docs/measurements.md"])]
+    assert figures[0] == figures[1] != []
+
+
 def test_the_number_of_demo_mails_is_the_one_of_the_readme() -> None:
     """Twenty, until there are more."""
     words = {18: "Eighteen", 19: "Nineteen", 20: "Twenty", 21: "Twenty-one"}
