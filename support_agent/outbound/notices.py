@@ -1,4 +1,4 @@
-"""Notifies the desk of lost mails, failed journeys and a tripped breaker.
+"""Notifies the desk of lost mails, failed journeys and a tripped breaker, and sends the desk again what it did not get.
 
 Invariant: the desk is notified of each loss of a mail to a customer exactly once, and gets a mail that could not be
 delivered to it exactly once more, without the original, whatever process dies: one transaction stores the notice and
@@ -9,9 +9,10 @@ tests/journey/test_kill.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 import structlog
 
@@ -46,71 +47,69 @@ class Notices:
     now: Callable[[], datetime]
 
     def notify_losses(self, mail_id: MailId | None = None) -> list[SendResult]:
-        """Notify the desk of each mail to a customer that is failed, uncertain or undone and not yet reported, and
-        send what the desk did not get once more without the original.
+        """Notify the desk of each mail to a customer that is failed, uncertain or undone and not yet reported.
 
         The outbox holds the losses, so a notice goes out even if the process died when the mail was lost.
 
         Args:
             mail_id: Only the outgoing mails for this mail.
         """
-        statuses, losses = self._send_without_original(mail_id), self.store.deliveries.unnotified_losses(mail_id)
-        unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
-        for lost in losses:
-            if lost.mail_id in unreadable:  # an alarm tells the desk of it by its id
-                log.critical("loss_not_readable", outbox_id=lost.id)
-                continue
-            why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
-            is_undone = lost.status is OutboxStatus.CANCELLED
-            code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
-            decision = escalated(code, self.now(), why)
-            try:
-                if lost.kind is OutgoingKind.ANSWER:
-                    self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
-                notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost.id)
-                if notice is not None:
-                    statuses.append(self.outbox_sender.deliver(notice))
-            except Exception as error:  # the next round tries again
-                failed_with = known_error(error, "the desk's notice").code
-                log.critical("loss_not_notified", outbox_id=lost.id, code=failed_with)
-        return statuses
+        return list(self._send_each(self.store.deliveries.unnotified_losses(mail_id), self._notice_of_loss))
 
-    def _send_without_original(self, mail_id: MailId | None) -> list[SendResult]:
+    def send_without_original(self, mail_id: MailId | None = None) -> list[SendResult]:
         """Send each mail that the desk did not get once more without the original: its size, or a file in it, may be
         why the server refused it.
 
         Half of the hourly limit is left to other mail, and what people have answered meanwhile is not sent.
+
+        Args:
+            mail_id: Only the mails about this mail.
         """
         losses = [row for row in self.store.deliveries.lost_to_desk(mail_id) if row.may_enclose_original]
         if not losses:
             return []
-        statuses = list[SendResult]()
-        room = self.rates.room(self.now()) - self.rates.agent.max_mails_per_hour // 2
+        room = max(0, self.rates.room(self.now()) - self.rates.agent.max_mails_per_hour // 2)
+        results = list(islice(self._send_each(losses, self._without_original), room))
+        if len(results) == room < len(losses):
+            log.warning("packets_wait", why="half of agent.max_mails_per_hour is used")
+        return results
+
+    def _send_each(
+        self, losses: Sequence[OutboxEntry], queue: Callable[[OutboxEntry], OutboxRecord | None]
+    ) -> Iterator[SendResult]:
+        """Send the desk what `queue` queues for each lost mail; one that fails stops no other."""
         unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
         for lost in losses:
-            if lost.mail_id in unreadable:  # an alarm tells of it by its id
+            if lost.mail_id in unreadable:  # an alarm notifies the desk of it by its id
+                log.critical("loss_not_readable", outbox_id=lost.id)
                 continue
-            if len(statuses) >= room:
-                log.warning("packets_wait", why="half of agent.max_mails_per_hour is used")
-                break
             try:
-                if self._is_answered(lost):
-                    self.store.deliveries.note_not_needed(lost.id, self.now())
-                    continue
-                smaller = self._without_original(lost)
-                if smaller is not None:
-                    log.warning("sent_without_original", outbox_id=lost.id, instead=smaller.id)
-                    statuses.append(self.outbox_sender.deliver(smaller))
+                mail = queue(lost)
+                if mail is not None:
+                    yield self.outbox_sender.deliver(mail)
             except Exception as error:  # the next round tries again
-                log.critical("loss_not_notified", outbox_id=lost.id, code=known_error(error, "the desk's mail").code)
-        return statuses
+                log.critical("loss_not_notified", outbox_id=lost.id, code=known_error(error, "the desk's notice").code)
+
+    def _notice_of_loss(self, lost: OutboxEntry) -> OutboxRecord | None:
+        why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
+        is_undone = lost.status is OutboxStatus.CANCELLED
+        code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
+        if lost.kind is OutgoingKind.ANSWER:
+            self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
+        return self.queue.loss(self._for_person(lost.mail_id), escalated(code, self.now(), why), lost.id)
 
     def _without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
+        if self._is_answered(lost):
+            self.store.deliveries.note_not_needed(lost.id, self.now())
+            return None
         try:
-            return self.queue.without_original(lost)
-        except PermanentError as error:  # its data are not readable: the desk hears of the loss instead
+            smaller = self.queue.without_original(lost)
+        except PermanentError as error:  # its data are not readable: the desk is notified of the loss instead
             decision = escalated(EscalationReason.UNDELIVERED, self.now(), str(error))
             return self.queue.loss(self._for_person(lost.mail_id), decision, lost.id)
+        if smaller is not None:
+            log.warning("sent_without_original", outbox_id=lost.id, instead=smaller.id)
+        return smaller
 
     def _is_answered(self, lost: OutboxEntry) -> bool:
         """Whether people have answered the mail that the desk did not get.

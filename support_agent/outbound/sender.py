@@ -49,6 +49,11 @@ class SendResult(StrEnum):
     HELD = "held"
     WITHDRAWN = "withdrawn"
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether the recipient does not get the mail, or perhaps does not."""
+        return self in (SendResult.FAILED, SendResult.UNCERTAIN, SendResult.WITHDRAWN)
+
 
 class _Packet(Enum):
     """What became of a packet; `waits`: it may still reach the desk."""

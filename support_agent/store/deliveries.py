@@ -59,8 +59,9 @@ class OutboxEntry(Record):
 
     @property
     def may_enclose_original(self) -> bool:
-        """Whether it may be a packet with the customer's mail; one with a further number went without it."""
-        return self.kind.is_packet and (self.kind is not OutgoingKind.PACKET or self.number == 1)
+        """Whether it may enclose the customer's mail; a packet with a further number went without it."""
+        is_numbered = self.kind in (OutgoingKind.FAILURE, OutgoingKind.REMINDER)  # for other reasons, too
+        return self.kind.is_packet and (is_numbered or self.number == 1)
 
 
 _ENTRIES: Select[Any] = select(*(getattr(OutboxRow, name) for name in OutboxEntry.model_fields))

@@ -275,9 +275,12 @@ class Stages:
         return Outcome.ESCALATED if is_first else self._outcome_of_first(mail.id)
 
     def send(self, mail_id: MailId) -> list[str]:
-        """Try each due outbox mail for this mail once, and notify the desk of lost ones."""
-        statuses = self.outbox_sender.send(mail_id)
-        return [status.value for status in (*statuses, *self.notices.notify_losses(mail_id))]
+        """Try each due outbox mail for this mail once; if one is lost, do at once what each round does about losses."""
+        results = self.outbox_sender.send(mail_id)
+        if any(result.is_loss for result in results):
+            results += self.notices.send_without_original(mail_id)
+            results += self.notices.notify_losses(mail_id)
+        return [result.value for result in results]
 
     def end(self, mail_id: MailId, outcome: Outcome) -> str:
         """Record the mail's final status; a lost answer may already have escalated it.

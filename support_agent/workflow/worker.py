@@ -209,6 +209,7 @@ class Worker:
             duties += [self.stages.reminders.look_after, self.stages.digest.look_after]
         duties += [
             lambda: self.due_mails.send(stop),
+            self.stages.notices.send_without_original,
             self.stages.notices.notify_losses,
             self.stages.alarms.look_after,
             self.stages.outbox_sender.transport.close_idle,

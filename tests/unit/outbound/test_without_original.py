@@ -142,10 +142,10 @@ def test_half_of_the_hourly_limit_is_left_to_other_mail(office: Office) -> None:
     for mail_id in found:
         office.store.outbox.claim(of_kind(office, mail_id)[0].id, NOON + timedelta(days=1))
         office.store.outbox.mark_failed(of_kind(office, mail_id)[0].id, "552 too big", by="")
-    office.stages.notices.notify_losses()
+    office.stages.notices.send_without_original()
     assert sum(len(of_kind(office, mail_id)) - 1 for mail_id in found) == 0, "packets and acknowledgements are 6 of 10"
     office.clock = Clock(NOON + timedelta(hours=2))
-    office.stages.notices.notify_losses()
+    office.stages.notices.send_without_original()
     assert [len(of_kind(office, mail_id)) for mail_id in found] == [2, 2, 2]
     assert office.stages.rates.room(office.clock()) == 7, "they count from when they were sent again"
 
@@ -163,10 +163,17 @@ def test_whatever_encloses_the_original_goes_once_more_without_it(office: Office
         mail_id = for_person(office)
         office.transport.deliveries = [REFUSED]
         office.stages.outbox_sender.deliver(remind(office, mail_id))
-    office.stages.notices.notify_losses()
+    office.stages.notices.send_without_original()
     found = of_kind(office, mail_id, kind)
     assert [(row.status, encloses(row)) for row in found] == [(FAILED, True), (SENT, False)]
     assert {entry.is_identical for entry in replay(office.store, [mail_id])} == {True}
+
+
+def test_what_is_refused_in_both_forms_is_not_read_again(office: Office) -> None:
+    """Only the alarm needs it; for notices of losses and reminders, the number does not say that it is the second."""
+    office.transport.deliveries = [REFUSED, REFUSED]
+    lost_again = office.store.deliveries.lost_to_desk(held_in(office).mail_id)
+    assert [(row.kind, row.number, row.may_enclose_original) for row in lost_again] == [(HELD, 2, False)]
 
 
 def test_later_mails_about_it_leave_the_original_out_from_the_start(office: Office) -> None:
@@ -248,9 +255,9 @@ def test_two_that_find_the_same_refused_packet_send_it_once(office: Office, monk
     assert office.store.outbox.claim(packet.id, packet.next_try_at)
     office.store.outbox.mark_failed(packet.id, "552 too big", by="")
     seen = office.store.deliveries.lost_to_desk()
-    assert office.stages.notices.notify_losses() == [SendResult.SENT]
+    assert office.stages.notices.send_without_original() == [SendResult.SENT]
     monkeypatch.setattr(Deliveries, "lost_to_desk", lambda *_: seen)
-    assert office.stages.notices.notify_losses() == []
+    assert office.stages.notices.send_without_original() == []
     assert len(of_kind(office, mail_id)) == 2
 
 
@@ -305,7 +312,7 @@ def test_a_packet_whose_data_cannot_be_read_any_more_is_told_as_a_loss(
     office.store.outbox.mark_failed(packet.id, "552 too big", by="")
     with monkeypatch.context() as patched:
         patched.setattr(Packet, "model_validate", lambda _: Packet())  # type: ignore[call-arg]
-        office.stages.notices.notify_losses()
+        office.stages.notices.send_without_original()
     work(office)
     (notice,) = of_kind(office, mail_id, FAILURE)
     assert (notice.status, encloses(notice), "cannot be read any more" in text_of(notice)) == (SENT, True, True)
