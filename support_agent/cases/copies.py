@@ -142,7 +142,7 @@ class Copies:
                 continue
             raw = self.store.mails.raw(record.id)
             if body is None or _body(raw) == body:
-                yield ReceivedMail.of(record.id, raw)
+                yield ReceivedMail.of(record.id, raw, record.received_at)
 
 
 def known_as(message: Message) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Self
 
 from support_agent.cases.intentions import Intent, Intention
@@ -45,16 +46,17 @@ class Route(Frozen):
 
 @dataclass(frozen=True)
 class ReceivedMail:
-    """A stored mail: its bytes as fetched, and the message parsed from them once."""
+    """A stored mail: its bytes as fetched, the message parsed from them once, and when it was recorded."""
 
     id: MailId
     raw: bytes
+    received_at: datetime
     message: Message
 
     @classmethod
-    def of(cls, mail_id: MailId, raw: bytes) -> Self:
+    def of(cls, mail_id: MailId, raw: bytes, received_at: datetime) -> Self:
         """Parse the bytes."""
-        return cls(mail_id, raw, parse(raw))
+        return cls(mail_id, raw, received_at, parse(raw))
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class RoutedMail(ReceivedMail):
     @classmethod
     def on(cls, mail: ReceivedMail, sender: Sender, route: Route) -> Self:
         """Add the sender and the route to a mail."""
-        return cls(mail.id, mail.raw, mail.message, sender, route)
+        return cls(mail.id, mail.raw, mail.received_at, mail.message, sender, route)
 
 
 def own_addresses(settings: Settings) -> set[str]:

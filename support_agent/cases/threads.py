@@ -122,7 +122,7 @@ class Threads:
         """The customer's mail that a packet is about; a packet about a staff reply is followed to the packet it
         answers.
         """
-        mail = ReceivedMail.of(packet.mail_id, self.store.mails.raw(packet.mail_id))
+        mail = ReceivedMail.of(packet.mail_id, *self.store.mails.received(packet.mail_id))
         earlier = self.packet_answered_by(mail.message, packet) if self.is_staff(self.senders.of(mail)) else None
         return packet.mail_id if earlier is None else self.customer_mail_of(earlier)
 

@@ -79,11 +79,11 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> 
             cannot be sent. Nothing was sent then. TransientError with the code `KEPT`: the worker carries it out later.
     """
     stages = desk.stages()
-    raw = _mail(desk, person, offer.packet, act)
-    received = ReceivedMail.of(mail_id_of(raw), raw)
+    raw, at = _mail(desk, person, offer.packet, act), desk.now()
+    received = ReceivedMail.of(mail_id_of(raw), raw, at)
     if act.command is Command.OWN_WORDS:
         _check_words(desk, offer, received)
-    at, folder = desk.now(), Cursor(folder=PAGE_FOLDER, uid_validity=1, last_uid=1)
+    folder = Cursor(folder=PAGE_FOLDER, uid_validity=1, last_uid=1)
     digest = hashlib.sha256(raw).hexdigest()
     desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, at, (person.address, PROVEN, WHY))
     try:

@@ -221,7 +221,7 @@ class OutboundQueue:
         number: int,
     ) -> OutgoingMail:
         """Make a mail for the desk that encloses no mail; it is stored with this one."""
-        parent, agent = ReceivedMail.of(mail_id, self.store.mails.raw(mail_id)), self.settings.agent
+        parent, agent = ReceivedMail.of(mail_id, *self.store.mails.received(mail_id)), self.settings.agent
         rendered, templates = self._for_staff(
             lambda templates: gated_mail(kind, made_from, templates),
             lambda refused: log.warning("desk_mail_refused", kind=kind.value, mail_id=mail_id, code=refused.code),

@@ -42,7 +42,7 @@ _MAILS: Select[Any] = select(*columns(MailRow, "raw")).order_by(
     col(MailRow.received_at), col(MailRow.uid), col(MailRow.id)
 )
 _MAIL = _MAILS.where(_IS_IT)
-_RAW = select(MailRow.raw).where(_IS_IT)
+_RECEIVED = select(MailRow.raw, MailRow.received_at).where(_IS_IT)
 _LOCK = select(MailRow.id).where(_IS_IT).with_for_update()
 _FORGOTTEN = select(ForgottenMailRow.id).where(col(ForgottenMailRow.id) == bindparam("mail"))
 _CHANGE = update(MailRow).where(_IS_IT)
@@ -132,11 +132,15 @@ class Mails:
 
     def raw(self, mail_id: MailId) -> bytes:
         """Return a mail's bytes as they were fetched."""
+        return self.received(mail_id)[0]
+
+    def received(self, mail_id: MailId) -> tuple[bytes, datetime]:
+        """Return a mail's bytes as they were fetched, and when it was recorded."""
         with self.database.read() as connection:
-            raw = connection.scalar(_RAW, {"mail": mail_id})
-        if raw is None:
+            row = connection.execute(_RECEIVED, {"mail": mail_id}).first()
+        if row is None:
             raise _no_mail(mail_id)
-        return raw
+        return row.raw, row.received_at
 
     def find(
         self, since: datetime | None = None, status: MailStatus | None = None, message_id: str | None = None

@@ -218,13 +218,16 @@ class DeskCommands:
             if found is None or not found[1].fits(self.settings.agent.secrets, given):
                 continue
             fitting, ticket = found
-            recorded = self.store.mails.get(mail.id)
-            is_late = recorded is None or recorded.received_at > ticket.until
-            if is_late and (recorded is None or recorded.folder != PAGE_FOLDER):  # the page's session has its own end
+            if mail.received_at > ticket.until and not self._is_of_page(mail):
                 raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
             return fitting
         what = "its key is not one of this case, or what it is about has changed since"
         raise _refused(f"{what}: use a line of this packet")
+
+    def _is_of_page(self, mail: RoutedMail) -> bool:
+        """Whether a person gave the command on the desk page, where a session has its own end."""
+        recorded = self.store.mails.get(mail.id)
+        return recorded is not None and recorded.folder == PAGE_FOLDER
 
     def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
         """What the keys of a packet are bound to now; None: it has none."""
@@ -278,9 +281,7 @@ class DeskCommands:
         customer_mail, proposed = fitting.customer_mail, self._proposed_of(fitting.packet)
         if proposed is not None and proposed.status in GOING:
             raise _refused(f"the answer that was proposed is {proposed.status.value}")
-        recorded = self.store.mails.get(mail.id)
-        ordered_at = written_at(mail.message, recorded.received_at if recorded is not None else self.now())
-        sender, final = self.chosen_answer(customer_mail, choice, ordered_at)
+        sender, final = self.chosen_answer(customer_mail, choice, written_at(mail.message, mail.received_at))
 
         def send() -> None:
             self.labelling.sent(customer_mail.id, choice, final, mail.sender.address)

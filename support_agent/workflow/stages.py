@@ -122,7 +122,7 @@ class Stages:
 
     def parse(self, mail_id: MailId) -> ReceivedMail:
         """Parse the recorded mail; the result is always the same, so the step is not recorded."""
-        return ReceivedMail.of(mail_id, self.store.mails.raw(mail_id))
+        return ReceivedMail.of(mail_id, *self.store.mails.received(mail_id))
 
     def screen(self, mail: ReceivedMail) -> Screening:
         """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
@@ -209,10 +209,8 @@ class Stages:
         sent = self.rates.answers_before(mail.id, case_id, sender, now)
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
         memory = self.store.plans.memory_before(mail.id)
-        recorded = self.store.mails.get(mail.id)
-        received_at = recorded.received_at if recorded is not None else now
         decision = decider.decide(
-            message, sender, customer, now, sent, case_id=case_id, memory=memory, received_at=received_at
+            message, sender, customer, now, sent, case_id=case_id, memory=memory, received_at=mail.received_at
         )
         decision = decision.model_copy(update={"intention": mail.route.intention})
         record = decision.record(mail.id, self.company.version, decider.search.version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email import message_from_bytes, policy
 from typing import Any
 
@@ -237,15 +237,15 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office, mo
     for row in office.store.outbox.find():
         assert office.store.outbox.claim(row.id, NOON + timedelta(days=1))
     office.store.outbox.recover_sending()
-    raw = Mails.raw
+    received = Mails.received
 
-    def unreadable(mails: Mails, mail_id: MailId) -> bytes:
+    def unreadable(mails: Mails, mail_id: MailId) -> tuple[bytes, datetime]:
         if mail_id == first:
             raise PermanentError("no such mail", code="no_mail")
-        return raw(mails, mail_id)
+        return received(mails, mail_id)
 
     with monkeypatch.context() as patch, capture_logs() as events:
-        patch.setattr(Mails, "raw", unreadable)
+        patch.setattr(Mails, "received", unreadable)
         assert office.stages.notices.notify_losses() == [SendResult.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_notified"]
     assert FAILURE in office.sent(second)
@@ -284,7 +284,7 @@ def test_s37_mail_that_cannot_be_read_from_the_store_at_once_is_read_again(
 ) -> None:
     """Failure: one blip of the database before the first step, and a plain question was escalated."""
     mail_id = office.receive(write(REFUND))
-    monkeypatch.setattr(Mails, "raw", fails_once(Mails.raw, TransientError("busy", code="database")))
+    monkeypatch.setattr(Mails, "received", fails_once(Mails.received, TransientError("busy", code="database")))
     steps = Steps(lambda _name, work: work(), EngineSettings(step_attempts=2), lambda _s: None)
     assert handle(mail_id, steps, office.stages) == "answered"
 
