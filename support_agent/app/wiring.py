@@ -150,7 +150,7 @@ def wire(
         random: 0 to 1, for the spread of waits.
         lookup_txt: Looks up DKIM keys; the system's DNS by default.
         worker: The name of the worker among those on the store.
-        observer: Told of what is sent.
+        observer: Notified of what is sent.
     """
     from support_agent.cases.autonomy import Autonomy
     from support_agent.cases.breaker import Breaker

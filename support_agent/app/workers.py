@@ -54,7 +54,7 @@ class Parts:
 
     settings: Settings
     watched: WatchedWorker
-    """Is told of what is opened."""
+    """Is notified of what is opened."""
     open_store: Callable[[], AbstractContextManager[Store]]
     open_mailbox: Callable[[], AbstractContextManager[Inbox]]
     open_stages: Callable[[Store, str], Stages]

@@ -69,9 +69,9 @@ class RoutedMail(ReceivedMail):
     @property
     def intention(self) -> Intention | None:
         """What the sender means by a reply in a case; None: a first mail, or it asks or tells something new."""
-        told = self.route.intention
+        meant = self.route.intention
         is_first = self.route.case_id == case_id_of(self.id)
-        return None if told is None or is_first or told.intent is Intent.NONE else told
+        return None if meant is None or is_first or meant.intent is Intent.NONE else meant
 
     @property
     def closes(self) -> bool:

@@ -107,10 +107,10 @@ class CaseRouting:
 
         Whoever had the case has it again.
         """
-        told = route.model_copy(update={"intention": intention})
+        continued = route.model_copy(update={"intention": intention})
         case = self.store.cases.get(route.case_id)
-        if case is None or case.state is not CaseState.CLOSED or RoutedMail.on(mail, sender, told).closes:
-            return told
+        if case is None or case.state is not CaseState.CLOSED or RoutedMail.on(mail, sender, continued).closes:
+            return continued
         self.store.cases.reopen(case.id)
         log.info("case_reopened", case_id=case.id, mail_id=mail.id)
         return self.route(mail, sender).model_copy(update={"intention": intention})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from support_agent.ops.backtest.running import Step
 
 WORK_FOLDER = "backtest-work"
-TOLD_EVERY_S = 10.0
+PROGRESS_EVERY_S = 10.0
 """Seconds between two lines about how far a run is."""
 
 PathsArgument = Annotated[
@@ -85,7 +85,7 @@ def backtest(
     quiet_log(settings, "critical")
     mails = read_past(settings, paths or [], _utc(since))
     bench = open_bench(settings, as_level, without_model=without_model)
-    past = past_of(mails, addresses, bench, _work(work, config), _told())
+    past = past_of(mails, addresses, bench, _work(work, config), _progress())
     report = report_of(past, bench, now())
     print_data(report, as_json, printing.backtest(report))
     if html is not None:
@@ -128,7 +128,7 @@ def what_if(
     level = PROVEN_BY_MAIL if as_level is None and not paths else as_level
     folder = _work(work, config)
     before, after = (
-        past_of(mails, addresses, open_bench(one, level, without_model=without_model), folder, _told())
+        past_of(mails, addresses, open_bench(one, level, without_model=without_model), folder, _progress())
         for one in (settings, changed)
     )
     found = compare(before.results, after.results)
@@ -157,16 +157,16 @@ def _utc(day: datetime | None) -> datetime | None:
     return None if day is None else day.replace(tzinfo=UTC)
 
 
-def _told() -> Callable[[Step], None]:
+def _progress() -> Callable[[Step], None]:
     """Print on stderr how far a run is, every few seconds."""
     last = time.monotonic()
 
-    def told(step: Step) -> None:
+    def progress(step: Step) -> None:
         nonlocal last
-        if step.done < step.total and time.monotonic() - last < TOLD_EVERY_S:
+        if step.done < step.total and time.monotonic() - last < PROGRESS_EVERY_S:
             return
         last = time.monotonic()
         left = "" if step.seconds_left is None else f", about {step.seconds_left / 60:.0f} min left"
         typer.echo(f"{step.done} of {step.total} mails{left}", err=True)
 
-    return told
+    return progress

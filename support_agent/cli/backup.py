@@ -156,7 +156,7 @@ def restore(
         forgotten=done.forgotten,
         unreadable=done.unreadable,
     )
-    print_data(report, as_json, _told(report))
+    print_data(report, as_json, _as_text(report))
     if settings.imap.move_handled_to and not exact:
         folder = settings.imap.move_handled_to
         typer.echo(
@@ -166,7 +166,7 @@ def restore(
         )
 
 
-def _told(report: RestoreReport) -> str:
+def _as_text(report: RestoreReport) -> str:
     if report.finished_only:
         lines = ["finished the restore that was interrupted; to restore another backup, run it again with --replace"]
     else:

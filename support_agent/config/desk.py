@@ -62,7 +62,7 @@ class ReminderSettings(Frozen):
 class DigestSettings(Frozen):
     """A mail to the lead once a week, with the week's numbers; the time zone is `hours.time_zone`.
 
-    One that was missed, because the agent was off or paused, is sent late, once.
+    One that was missed, because no worker ran or the agent was paused, is sent late, once.
     """
 
     address: str = ""
@@ -129,9 +129,9 @@ class DeskSettings(Frozen):
         "application/vnd.oasis.opendocument.spreadsheet",
     )
     """Types of files that such a reply may have; they go to the customer with it. A reply with another file is not
-    passed on, and its writer is told why. A file's name, declared type and content must agree. Office files, archives
-    and PDFs with programs inside are refused, those that cannot be looked into, and text that repeats the packet.
-    Empty: no files."""
+    passed on, and its writer is notified of the reason. A file's name, declared type and content must agree. Office
+    files, archives and PDFs with programs inside are refused, those that cannot be looked into, and text that repeats
+    the packet. Empty: no files."""
     max_reply_files: Annotated[int, Field(ge=0, le=100)] = 10
     """Most files in one reply."""
     max_reply_files_bytes: Annotated[int, Field(ge=0, le=100_000_000)] = 10_000_000

@@ -23,6 +23,6 @@ class IntentionSettings(Frozen):
     any_news_from: Probability = 0.8
     """From this probability on the desk is reminded of the case by "any news?". Outside any thread such a mail of
     a proven sender belongs to the one case that a person has, if there is one."""
-    tells_desk: bool = True
-    """Whether the desk hears that a request it has not answered yet is solved or withdrawn: it may be about to act on
-    it. `false`: such a case is closed without a packet, too."""
+    notifies_desk: bool = True
+    """Whether the desk is notified that a request it has not answered yet is solved or withdrawn: it may be about to
+    act on it. `false`: such a case is closed without a packet, too."""

@@ -180,7 +180,7 @@ class EngineSettings(Frozen):
     """Cases that one process handles at the same time; mails of one case always run one after the other."""
     max_waiting: Annotated[int, Field(ge=1, le=100_000)] = 1000
     """Most mails of a mailbox whose journeys have not ended. Further ones stay in the mailbox, unflagged and in their
-    order, until there is room; the desk and `doctor` are told of the backlog."""
+    order, until there is room; the desk is notified of the backlog, and `doctor` reports it."""
     poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 1.0
     """How often the queue is polled for mails that no event announced."""
     lease_s: Annotated[float, Field(ge=3, le=600)] = 30.0

@@ -120,6 +120,7 @@ RENAMED = {
     "agent.max_letters_per_hour": "agent.max_mails_per_hour",
     "agent.max_letters_per_sender_a_day": "agent.max_mails_per_sender_a_day",
     "facts.looks": "facts.retrieve",
+    "intentions.tells_desk": "intentions.notifies_desk",
 }
 """Keys of earlier versions, and their present names."""
 

@@ -23,7 +23,7 @@ def _is_endpoint(url: str) -> str:
 
 
 class WatchSettings(Frozen):
-    """What a running worker tells of itself: `/healthz`, `/readyz` and `/metrics`, traces, and alarms to the desk.
+    """What a running worker reports of itself: `/healthz`, `/readyz` and `/metrics`, traces, and alarms to the desk.
 
     None of it has a body, an address or a subject of a mail.
     """

@@ -1,4 +1,4 @@
-"""The port through which a worker tells what it does, for metrics and traces; whoever does something gets an observer.
+"""The port through which a worker reports what it does, for metrics and traces; whoever does something has an observer.
 
 Invariant: an observer gets ids, fixed words and numbers, never a text of a mail, and what it does with them changes
 nothing: it raises no error. Checked by tests/unit/watch.
@@ -27,11 +27,11 @@ class Seen:
 
 
 class Observer(Protocol):
-    """Told of everything that a worker does; one for each mailbox."""
+    """Notified of everything that a worker does; one for each mailbox."""
 
     @property
     def expiries(self) -> Mapping[str, datetime | None]:
-        """What `expires` was told last."""
+        """What `expires` was given last."""
 
     def journey(self, mail_id: str) -> AbstractContextManager[Seen]:
         """A journey runs inside; an error that leaves the block is how it ended."""

@@ -90,7 +90,7 @@ def _settings(workspace: Path, servers: DemoServers) -> Settings:
         "smtp.security": "plain",
         "imap.port": servers.imap_port,
         "smtp.port": servers.smtp_port,
-        "imap.skip_existing": False,  # the mails arrive before the agent starts
+        "imap.skip_existing": False,  # the mails arrive before the worker starts
         "autonomy.start": "auto",  # nobody is at the demo's desk
     }
     return load(workspace / CONFIG_FILE, overrides)

@@ -162,22 +162,22 @@ class Trials:
         pairs = past_pairs(store, settings, now)
         total = 2 * len(pairs)
 
-        def told(offset: int) -> Callable[[Step], None]:
-            def tell(step: Step) -> None:
+        def progress_from(offset: int) -> Callable[[Step], None]:
+            def progress(step: Step) -> None:
                 left = step.seconds_left if step.seconds_left is None or offset else 2 * step.seconds_left
                 self._tell(draft.digest, step=Step(offset + step.done, total, left))
 
-            return tell
+            return progress
 
         today = bench(settings, INDEX)
         with self._changed:
             remembered = self._before.get(today.version) or Remembered()
             self._before = {today.version: remembered}
-        before = run(pairs, remembered, today, told(0), monotonic)
+        before = run(pairs, remembered, today, progress_from(0), monotonic)
         with tried(settings.company, draft) as company:
             changed = bench(settings.model_copy(update={"company": company}), INDEX)
         try:
-            after = run(pairs, Remembered(), changed, told(len(pairs)), monotonic)
+            after = run(pairs, Remembered(), changed, progress_from(len(pairs)), monotonic)
         finally:
             for one in (today, changed):
                 one.company.accounts.close()

@@ -59,7 +59,7 @@ Handle = Callable[[str, Steps], str]
 
 
 class _Served(NamedTuple):
-    """How the mails of a brand are handled, and who is told."""
+    """How the mails of a brand are handled, and who is notified."""
 
     handle: Handle
     observer: Observer
@@ -110,7 +110,7 @@ class Engine:
         Args:
             brand: A short name without ":"; the records of its mails begin with it. "": the first mailbox.
             handle: The journey; runs once per mail, and again from its first open step after each interruption.
-            observer: Told of each journey and its steps.
+            observer: Notified of each journey and its steps.
         """
         if self.is_live or brand in self._served or ":" in brand:
             raise ValueError(f"brand {brand!r} cannot be added to this engine")

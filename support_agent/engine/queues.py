@@ -92,7 +92,7 @@ class Queues:
             return frozenset().union(*self._taken.values())
 
     def release(self, workflow_ids: Collection[str]) -> None:
-        """Count these as taken no longer: a mail whose end nobody told must not keep a place for ever."""
+        """Count these as taken no longer: a mail whose end nobody reported must not keep a place for ever."""
         with self._lock:
             for taken in self._taken.values():
                 taken.difference_update(workflow_ids)
@@ -164,7 +164,7 @@ class _Active(ActiveWorkflowById):
 
 
 class Announcements:
-    """Tells the other processes on a PostgreSQL database of new mails, and hears of theirs.
+    """Notifies the other processes on a PostgreSQL database of new mails, and hears of theirs.
 
     An announcement that is lost costs a poll's wait, nothing else, so errors are logged and the connection is opened
     again.
@@ -189,7 +189,7 @@ class Announcements:
         self._thread.start()
 
     def announce(self) -> None:
-        """Tell the other processes that a mail is queued; for one thread at a time."""
+        """Notify the other processes that a mail is queued; for one thread at a time."""
         if self._stopping.is_set():
             return
         try:

@@ -60,7 +60,7 @@ class Steps:
         settings: Limits for the tries of one step.
         wait: Waits the given seconds before the next try.
         seen: Called with the name and the result of each piece of work that was done.
-        observer: Told of each try.
+        observer: Notified of each try.
         before: Called before each piece of work; may raise to stop the mail.
     """
 

@@ -36,7 +36,7 @@ class Takeover:
         max_interruptions: So often a mail is queued again.
         alive: Returns the executor ids of the processes that work on this database now.
         hands: What runs in this process.
-        queues: Are told of what is queued again.
+        queues: Are notified of what is queued again.
     """
 
     def __init__(

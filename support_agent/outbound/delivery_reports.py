@@ -49,24 +49,24 @@ class Reports:
     settings: Settings
     now: Callable[[], datetime]
 
-    def read(self, mail_id: MailId, message: Message, raw: bytes, *, is_marked: bool = True) -> str:
+    def read(self, mail_id: MailId, message: Message, raw: bytes, *, has_headers: bool = True) -> str:
         """Apply a report to the mail of ours that it names, and add the report to that mail's case.
 
         Args:
-            is_marked: The report has the machine headers of a bounce. A mail that only reads like a bounce keeps a
+            has_headers: The report has the machine headers of a bounce. A mail that only reads like a bounce keeps a
                 case of its own, and an id that it merely answers does not count: customers answer our mails, too.
         Returns:
             What the report says, in one sentence; "" if the mail is no report, or names no mail of ours.
         Raises:
             Postponed: the mail is being sent right now; read the report again afterwards.
         """
-        report = self._report(message, raw, is_marked)
+        report = self._report(message, raw, has_headers)
         if report is None:
             return ""
         record = report.record
         if record.status is SENDING:
             raise Postponed(f"{record.id} is being sent while a report about it is read", code="still_sending")
-        if is_marked and record.case_id is not None:
+        if has_headers and record.case_id is not None:
             self.store.cases.join(mail_id, record.case_id)
         sources = _sources(report)
         detail = f"{report.detail}, says mail {mail_id}"
@@ -84,11 +84,11 @@ class Reports:
         if not record.kind.is_for_desk:
             suppress(self.store, record, detail, self.now(), self.settings.smtp.suppression_days)
 
-    def _report(self, message: Message, raw: bytes, is_marked: bool) -> _Report | None:
+    def _report(self, message: Message, raw: bytes, has_headers: bool) -> _Report | None:
         notice = read_delivery_notice(message, raw)
         if notice is None:
             return None
-        message_ids = notice.original_message_ids if is_marked or notice.is_returned else ()
+        message_ids = notice.original_message_ids if has_headers or notice.is_returned else ()
         if record := self._ours((*notice.envelope_ids, *_delivered_to(message))):
             return _report_from(record, notice, is_sure=True)
         record = self._ours(message_ids)

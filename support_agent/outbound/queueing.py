@@ -64,7 +64,7 @@ from support_agent.store.watch_records import AlarmRecord
 
 log = structlog.get_logger(__name__)
 
-TOLD_FROM_THE_START = (Intent.NOT_HELPED, Intent.ANY_NEWS, EscalationReason.REMINDER)
+WITH_STORY = (Intent.NOT_HELPED, Intent.ANY_NEWS, EscalationReason.REMINDER)
 """Reasons for which a person needs the case from its first mail on."""
 
 
@@ -272,7 +272,7 @@ class OutboundQueue:
         to: str = "",
     ) -> OutgoingMail:
         """Make a packet."""
-        needs_story = decision.plan.reason in TOLD_FROM_THE_START
+        needs_story = decision.plan.reason in WITH_STORY
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         parent_id = mail.route.customer_mail_id or mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)

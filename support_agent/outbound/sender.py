@@ -1,6 +1,6 @@
 """Sends the mails of the outbox, one try at a time, and records the result of each try.
 
-Invariant: a mail to a customer is never sent again while its delivery is uncertain, and no customer is told that a
+Invariant: a mail to a customer is never sent again while its delivery is uncertain, and no customer is notified that a
 person has the case before the desk has the packet, or if it never gets it. Mails to the desk are sent again: a
 duplicate does no harm there, a lost case does. Checked by tests/unit/workflow/test_stages.py,
 tests/unit/workflow/test_stages_failures.py, tests/unit/outbound/test_without_original.py and tests/contract/store.
@@ -80,7 +80,7 @@ class OutboxSender:
     worker: str = ""
     """The name of the worker that sends."""
     observer: Observer = UNOBSERVED
-    """Told of each try."""
+    """Notified of each try."""
 
     def send(self, mail_id: MailId) -> list[SendResult]:
         """Try each due outbox mail for an inbound mail once; mails to the desk go first."""

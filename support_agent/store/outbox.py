@@ -153,10 +153,10 @@ class Outbox:
             return _queue_as_made(connection, notice)
 
     def queue_alarm(self, mail: OutgoingMail, alarm: AlarmRecord) -> OutboxRecord | None:
-        """Put a mail about an alarm into the outbox, and record that the desk was told of it.
+        """Put a mail about an alarm into the outbox, and record that the desk was notified of it.
 
         Returns:
-            The mail's row; None: another process has told the desk with this number.
+            The mail's row; None: another process has notified the desk with this number.
         Raises:
             TransientError: as `queue_notice`.
         """

@@ -1,4 +1,4 @@
-"""What is watched in the store: what waits and since when, alarms that the desk was told of, what ends some day.
+"""What is watched in the store: what waits and since when, alarms that the desk was notified of, what ends some day.
 
 Invariant: a count is over an index and ends at the caller's limit, so that it costs the same whatever is stored.
 Checked by tests/contract/store/test_watching.py, and its query plans by tests/unit/watch/test_observed_journeys.py.
@@ -84,7 +84,7 @@ class Watching:
             row = connection.execute(query).first()
             return None if row is None else AlarmRecord.model_validate(row)
 
-    def told_since(self, instant: datetime) -> int:
+    def notified_since(self, instant: datetime) -> int:
         """Count the mails about alarms since an instant."""
         query = select(func.count()).select_from(AlarmRow).where(col(AlarmRow.notified_at) >= instant)
         with self.database.read() as connection:

@@ -94,7 +94,7 @@ class Mailbox:
     Args:
         tokens, now: The source of access tokens and the clock; needed for `imap.auth = "xoauth2"`.
         read_only: Open the folder with EXAMINE: nothing in it changes, whatever is called.
-        observer: Told of each connection.
+        observer: Notified of each connection.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ class TokenSource:
     """The one place that holds the access token of the mail account; any thread may ask."""
 
     def __init__(self, settings: OAuthSettings, observer: Observer = UNOBSERVED) -> None:
-        """Args: `observer` is told when the refresh token ends, as far as the endpoint says it."""
+        """Args: `observer` is notified when the refresh token ends, as far as the endpoint says it."""
         self._settings = settings
         self._observer = observer
         self._lock = Lock()

@@ -111,7 +111,7 @@ class SmtpTransport:
     Args:
         tokens, now: The source of access tokens and the wall clock; needed for `smtp.auth = "xoauth2"`.
         clock: Monotonic seconds, for the idle time of the connection.
-        observer: Told of each connection.
+        observer: Notified of each connection.
     """
 
     def __init__(

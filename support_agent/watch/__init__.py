@@ -1,1 +1,1 @@
-"""What a running worker tells of itself: metrics, health, traces, and what is wrong now."""
+"""What a running worker reports of itself: metrics, health, traces, and what is wrong now."""

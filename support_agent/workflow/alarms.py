@@ -1,8 +1,8 @@
-"""Tells the desk by mail what is wrong with the agent itself: when it begins, while it lasts, and when it is over.
+"""Notifies the desk by mail of what is wrong with the agent itself: when it begins, while it lasts, when it is over.
 
 Invariant: the outbox has one mail for each change of an alarm, whichever of several workers notices it and whatever
-process dies: one transaction stores the mail and, under its number, the fact that the desk was told. A pause and a
-limit make no mail here: a person orders the one, `outbound.notices` tells of the other. Checked by
+process dies: one transaction stores the mail and, under its number, the fact of the notification. A pause and a
+limit make no mail here: a person orders the one, `outbound.notices` notifies of the other. Checked by
 tests/unit/workflow/test_alarms.py.
 """
 
@@ -67,7 +67,7 @@ class Alarms:
     _clear_since: dict[AlarmKind, datetime] = field(default_factory=dict, init=False)
 
     def look_after(self) -> int:
-        """Keep what was seen of certificates and tokens, and tell the desk what has changed; return how many mails."""
+        """Keep what was seen of certificates and tokens, notify the desk of what has changed; return how many mails."""
         now, expiries = self.now(), dict(self.observer.expiries)
         if not self._rounds.is_due(now) and expiries == self._expiries:
             return 0
@@ -81,20 +81,20 @@ class Alarms:
         return sum(self._look_at(kind, found.get(kind), now) for kind in OVER)
 
     def _look_at(self, kind: AlarmKind, cause: Cause | None, now: datetime) -> bool:
-        """Tell the desk of one alarm, if there is news."""
+        """Notify the desk of one alarm, if there is news."""
         last = self.store.watching.alarm(kind)
         if cause is not None:
             self._clear_since.pop(kind, None)
             if last is None or last.is_over:
-                return self._tell(kind, AlarmState.BEGUN, cause, now, last, now)
+                return self._send(kind, AlarmState.BEGUN, cause, now, last, now)
             every = timedelta(hours=self.settings.watch.alarm_every_h)
-            return now - last.notified_at >= every and self._tell(kind, AlarmState.LASTS, cause, now, last, last.since)
+            return now - last.notified_at >= every and self._send(kind, AlarmState.LASTS, cause, now, last, last.since)
         if last is None or last.is_over:
             return False
         since = self._clear_since.setdefault(kind, now)
         if now - since < timedelta(seconds=self.settings.watch.alarm_settle_s):
             return False
-        return self._tell(kind, AlarmState.ENDED, None, since, last, last.since)
+        return self._send(kind, AlarmState.ENDED, None, since, last, last.since)
 
     def _carrier(self) -> MailId | None:
         """The newest mail that can be read."""
@@ -102,7 +102,7 @@ class Alarms:
         unreadable = self.store.sealing.unreadable(newest)
         return next((mail_id for mail_id in newest if mail_id not in unreadable), None)
 
-    def _tell(
+    def _send(
         self,
         kind: AlarmKind,
         state: AlarmState,
@@ -116,7 +116,7 @@ class Alarms:
         what, todo = (cause.what, cause.todo) if cause is not None else (OVER[kind], "")
         number = 1 if last is None else last.number + 1
         carrier = self._carrier()
-        if carrier is None or self.store.watching.told_since(now - DAY) >= watch.max_alarms_a_day:
+        if carrier is None or self.store.watching.notified_since(now - DAY) >= watch.max_alarms_a_day:
             log.info("alarm_not_mailed", kind=kind.value, what=what)
             return False
         emit = log.warning if state is AlarmState.ENDED else log.critical

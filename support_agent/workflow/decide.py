@@ -85,9 +85,9 @@ class Decider:
         is_reply = REPLY_PREFIX.match(message.subject) is not None
         text = message.visible_text if is_reply else f"{message.subject}\n{message.visible_text}"
         has_files = any(not part.is_inline_image for part in message.attachments)
-        told = self.intentions.of(text, has_more=has_files)
-        if not told.intent.closes or (known := thread()) is None:
-            return told
+        meant = self.intentions.of(text, has_more=has_files)
+        if not meant.intent.closes or (known := thread()) is None:
+            return meant
         more = left_out(message, known)
         whole = "\n".join((*more.lines, message.visible_text))
         return self.intentions.of(whole, has_more=has_files or more.has_more)

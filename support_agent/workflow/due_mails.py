@@ -41,7 +41,7 @@ class DueMails:
     """The names of the workers on the store that are alive, with this one."""
     now: Callable[[], datetime]
     observer: Observer
-    """Told of each mail that is tried."""
+    """Notified of each mail that is tried."""
 
     def recover(self) -> None:
         """Resolve mails left in `sending` by dead workers, and by this one; for a moment when it sends nothing."""

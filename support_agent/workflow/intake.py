@@ -69,7 +69,7 @@ class Intake:
     open_mailbox: Callable[[], AbstractContextManager[Inbox]]
     now: Callable[[], datetime]
     observer: Observer
-    """Told of each mail that is read."""
+    """Notified of each mail that is read."""
     is_full: Event = field(default_factory=Event)
     """Set if the last fetch left mails in the mailbox, because `engine.max_waiting` are not decided yet."""
 

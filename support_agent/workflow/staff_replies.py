@@ -64,7 +64,7 @@ class StaffReplies:
         pass_on()
 
     def _carry_out(self, mail: RoutedMail, given: Given, screening: Screening) -> None:
-        """Carry out a command of the desk, or tell the desk why not."""
+        """Carry out a command of the desk, or notify the desk of the reason."""
         if why := _why_bulk(screening):
             return self._refuse(mail, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
         try:

@@ -144,7 +144,7 @@ class Stages:
             screening = judged if judged is screening or not is_staff_reply() else screening
         screening = self.copies.recognise(mail, screening, self.now(), sender)
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
-            report = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
+            report = self.reports.read(mail.id, mail.message, mail.raw, has_headers=False)
             screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, report)))})
         unrecorded = [one for one, is_recorded in found if not is_recorded]
         if not unrecorded and screening.verdict not in TAKEN_UP:
@@ -158,8 +158,8 @@ class Stages:
     def file(self, mail: ReceivedMail, screening: Screening) -> str:
         """File the mail without an answer; a bounce updates the mail of ours that it names (S64)."""
         is_copy = screening.verdict is Verdict.DROP or screening.rule in (COPY_RULE, RATE_RULE)
-        is_marked = screening.rule != BLOCK_RULE
-        report = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw, is_marked=is_marked)
+        has_headers = screening.rule != BLOCK_RULE
+        report = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw, has_headers=has_headers)
         why = "; ".join(filter(None, (screening.why, report)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail.id, screening)
@@ -360,8 +360,8 @@ class Stages:
         """
         is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
         stays = is_thanks or self.routing.others_wait(mail.route.case_id, mail.sender.address)
-        is_told = is_waiting and not is_thanks and self.settings.intentions.tells_desk
-        if is_told and not self.rates.is_flood(mail.id, mail.sender, self.now()):
+        is_notified = is_waiting and not is_thanks and self.settings.intentions.notifies_desk
+        if is_notified and not self.rates.is_flood(mail.id, mail.sender, self.now()):
             self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
         if not (is_waiting and stays):
             handling = Handling(self.store, self.settings)

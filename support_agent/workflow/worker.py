@@ -71,7 +71,7 @@ class Worker:
     started_anew: set[MailId] = field(default_factory=set)
     """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
     observer: Observer = UNOBSERVED
-    """Told each time when the loop goes on."""
+    """Notified each time when the loop goes on."""
 
     def __post_init__(self) -> None:
         """Wire the parts of a round."""

@@ -72,7 +72,7 @@ def _printed(what: str) -> Iterator[None]:
 def _print(result: Result) -> None:
     sys.stdout.write(
         f"{result}\n  {result.deaths} workers killed, {result.exits} ended by an error, "
-        f"{result.uncertain} mails uncertain, of which the desk was told\n"
+        f"{result.uncertain} mails uncertain, of which the desk was notified\n"
     )
     for line in (*result.lost, *result.stuck):
         sys.stdout.write(f"  {line}\n")

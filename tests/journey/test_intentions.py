@@ -176,7 +176,7 @@ def test_thanks_for_an_acknowledgement_leave_the_case_with_the_person(desk: Offi
 @pytest.mark.parametrize("is_told", [True, False])
 def test_the_desk_hears_that_what_it_has_not_answered_yet_is_over(office: Office, text: str, *, is_told: bool) -> None:
     """It may be about to act on it, for example cancel a plan. Without the setting it hears nothing."""
-    settings = IntentionSettings(closes_from=0.6, tells_desk=is_told)
+    settings = IntentionSettings(closes_from=0.6, notifies_desk=is_told)
     desk = talking(office, settings)
     first, _, acknowledgement = with_person(desk)
     mail_id = desk.receive(reply(text, acknowledgement, subject="Re: My card"))

@@ -113,8 +113,8 @@ def screen(
     case = Case(message, agent, desk, is_customer, is_staff_reply, senders)
     for rule in RULES:
         if why := rule.finds(case):
-            is_told = rule.id in BULK_RULES and case.is_staff_reply() and not _is_automatic_reply(case)
-            return Screening(verdict=Verdict.DESK if is_told else rule.verdict, rule=rule.id, why=why)
+            is_notified = rule.id in BULK_RULES and case.is_staff_reply() and not _is_automatic_reply(case)
+            return Screening(verdict=Verdict.DESK if is_notified else rule.verdict, rule=rule.id, why=why)
     return Screening(verdict=Verdict.ANSWER, rule=None, why="no rule forbids an automatic answer")
 
 

@@ -160,7 +160,7 @@ def with_own(settings: Settings, own: Sequence[str]) -> Settings:
     return settings.model_copy(update={"agent": agent})
 
 
-def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, told: Callable[[Step], None]) -> Past:
+def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, progress: Callable[[Step], None]) -> Past:
     """Pair the mails and decide the questions; what an earlier run left in the folder `work` is not decided again.
 
     Raises:
@@ -172,16 +172,20 @@ def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, told
     if not pairs:
         raise ConfigError(f"{len(mails.mails)} mails, none of a customer: check agent.address and --own")
     with Journal(work, bench.version) as journal:
-        return Past(mails, pairs, run(pairs, journal, bench, told, time.monotonic))
+        return Past(mails, pairs, run(pairs, journal, bench, progress, time.monotonic))
 
 
 def run(
-    pairs: Sequence[Pair], journal: Results, bench: Bench, told: Callable[[Step], None], stopwatch: Callable[[], float]
+    pairs: Sequence[Pair],
+    journal: Results,
+    bench: Bench,
+    progress: Callable[[Step], None],
+    stopwatch: Callable[[], float],
 ) -> tuple[PastResult, ...]:
     """The results of all questions, in their order. Where the model failed the next run decides again.
 
     Args:
-        told: Called after each mail.
+        progress: Called after each mail.
         stopwatch: Seconds, from any start.
     """
     keys = [key_of(pair) for pair in pairs]
@@ -197,7 +201,7 @@ def run(
                 journal.add(result)
         results.append(result)
         left = (stopwatch() - started) / made * (missing - made) if made else None
-        told(Step(done, len(pairs), left))
+        progress(Step(done, len(pairs), left))
     return tuple(results)
 
 

@@ -81,7 +81,7 @@ def test_alarms_are_counted_since_an_instant(store: Store) -> None:
     for number in (1, 2, 3):
         mail = outgoing(record(store, number), ALARM)
         store.outbox.queue_alarm(mail, alarm(number, AlarmState.LASTS, NOON + number * MINUTE))
-    assert store.watching.told_since(NOON + 2 * MINUTE) == 2
+    assert store.watching.notified_since(NOON + 2 * MINUTE) == 2
     last = store.watching.alarm(AlarmKind.BACKLOG)
     assert last is not None
     assert last.number == 3
