@@ -20,7 +20,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
-from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE, BULK_RULES, Screening
+from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE, NAME_RULE, REFUSING_RULES, Screening
 from support_agent.outbound.notices import Notices
 from support_agent.store.records import MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
@@ -30,8 +30,8 @@ log = structlog.get_logger(__name__)
 
 WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
 """Rules that match a staff reply by its wording alone; with machine headers it would have been filed."""
-MAX_BULK_NOTICES = 3
-"""Most notices to a writer in one case about mails that look like bulk mail: a program may answer each notice."""
+MAX_REFUSALS = 3
+"""Most notices to a writer in one case about mails that screening refuses: a program may answer each notice."""
 SHOWN_CHARACTERS = 200
 """Of a header field, in a notice."""
 
@@ -65,7 +65,7 @@ class StaffReplies:
 
     def _carry_out(self, mail: RoutedMail, given: Given, screening: Screening) -> None:
         """Carry out a command of the desk, or notify the desk of the reason."""
-        if why := _why_bulk(screening):
+        if why := _why_refused(screening):
             return self._refuse(mail, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
         try:
             self.desk.carry_out(mail, given)
@@ -80,29 +80,30 @@ class StaffReplies:
         self._refuse(mail, screening, EscalationReason.NOT_PASSED_ON, why)
 
     def _refuse(self, mail: RoutedMail, screening: Screening, reason: EscalationReason, why: str) -> None:
-        """Notify the desk why its mail had no effect, up to a daily limit, and for bulk mail a limit of the case."""
-        is_bulk = screening.rule in BULK_RULES
+        """Notify the desk why its mail had no effect, up to a daily limit, and for what screening refuses a limit of
+        the case.
+        """
         is_limited = self.rates.is_notification_limit_reached(mail.sender, self.now())
-        if is_limited or (is_bulk and self._has_bulk_notices(mail)):
+        if is_limited or (screening.is_refused and self._has_refusals(mail)):
             # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
-            # A program may have written what looks like bulk mail: it takes no case from the agent.
-            self.notices.notify(mail.id, escalated(reason, self.now(), why), is_escalated=not is_bulk)
+            # A program may have written what screening refuses: it takes no case from the agent.
+            self.notices.notify(mail.id, escalated(reason, self.now(), why), is_escalated=not screening.is_refused)
 
-    def _has_bulk_notices(self, mail: RoutedMail) -> bool:
-        """Whether the writer of a mail that looks like bulk mail had all notices in the case about such mails."""
+    def _has_refusals(self, mail: RoutedMail) -> bool:
+        """Whether the writer of a mail that screening refuses had all notices in the case about such mails."""
         mails = self.store.mails
         rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.FAILURE)
         others = filter(None, (mails.get(mail_id) for mail_id in {row.mail_id for row in rows} - {mail.id}))
-        notified = (one.screening_rule in BULK_RULES and one.sender_address == mail.sender.address for one in others)
-        return sum(notified) >= MAX_BULK_NOTICES
+        refused = (one.screening_rule in REFUSING_RULES and one.sender_address == mail.sender.address for one in others)
+        return sum(refused) >= MAX_REFUSALS
 
     def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None, screening: Screening) -> str:
         """Why a staff member's mail is no reply to a customer, or ""."""
         if screening.rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"
-        if why := _why_bulk(screening):
+        if why := _why_refused(screening):
             return why
         if packet is not None and packet.kind is OutgoingKind.HELD:
             return (
@@ -113,10 +114,12 @@ class StaffReplies:
         return ""
 
 
-def _why_bulk(screening: Screening) -> str:
-    """Why a mail counts as bulk mail, and what its writer can do; "" if it does not."""
-    if screening.rule not in BULK_RULES:
+def _why_refused(screening: Screening) -> str:
+    """Why screening refuses a staff reply, and what its writer can do; "" if it does not."""
+    if not screening.is_refused:
         return ""
-    found = screening.why[:SHOWN_CHARACTERS]
-    todo = "use the desk's page, or have your mail server leave this field out"
-    return f"by its header it is bulk mail or spam ({screening.rule}, {found}): {todo}"
+    what, todo = "it is bulk mail or spam", "have your mail server leave this field out"
+    if screening.rule == NAME_RULE:
+        what, todo = "a machine wrote it", "write from an address of the staff that is not a machine's name"
+    found = f"{screening.rule}, {screening.why[:SHOWN_CHARACTERS]}"
+    return f"by its header {what} ({found}): use the desk's page, or {todo}"

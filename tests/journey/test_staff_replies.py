@@ -140,6 +140,54 @@ def test_reply_that_a_rule_takes_for_bulk_mail_goes_back_to_its_writer(
     assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
 
 
+POSTMASTER = "postmaster@harborfile.example"
+
+
+def shared_by_postmaster(office: Office) -> Office:
+    """The office with a member of its staff whose address is a machine's name."""
+    desk = office.settings.desk.model_copy(update={"staff": (POSTMASTER,)})
+    return replace(office, settings=office.settings.model_copy(update={"desk": desk}))
+
+
+@BY_LIST
+def test_s8_a_persons_reply_from_a_machines_name_goes_back_to_its_writer(
+    office: Office, before: bytes, after: bytes
+) -> None:
+    """Failure: it was filed, the customer got nothing, and nobody was notified."""
+    office = shared_by_postmaster(office)
+    reply = packet_reply(office, before + after, sender=POSTMASTER)
+    notice = office.sent(reply)[FAILURE]
+    assert (set(office.sent(reply)), opened(notice)["Auto-Submitted"]) == ({FAILURE}, "auto-generated")
+    assert f"S8, From is {POSTMASTER}" in text_of(notice)
+    assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
+
+
+@pytest.mark.parametrize(
+    ("sender", "proof"), [(POSTMASTER, None), (POSTMASTER, "spf"), ("no-reply@harborfile.example", "dmarc")]
+)
+def test_s8_a_machines_name_of_anybody_else_is_filed(office: Office, sender: str, proof: str | None) -> None:
+    reply = packet_reply(shared_by_postmaster(office), b"", sender=sender, proof=proof)
+    assert (office.sent(reply), one(office, reply).reason_code) == ({}, "S8")
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        b"Auto-Submitted: auto-replied\r\n",
+        b"X-Autoreply: yes\r\n",
+        b"Return-Path: <>\r\n",
+        b"Precedence: bulk\r\n",
+        b"X-Auto-Response-Suppress: All\r\n",
+        b"Subject: Out of Office: A case\r\n",
+    ],
+)
+def test_s8_an_automatic_reply_from_a_machines_name_is_filed(office: Office, mark: bytes) -> None:
+    """Nobody is notified: a program that answers each mail would answer the notice, too."""
+    office = shared_by_postmaster(office)
+    reply = packet_reply(office, mark, sender=POSTMASTER)
+    assert (office.sent(reply), one(office, reply).status) == ({}, MailStatus.FILED)
+
+
 def test_a_ticket_systems_reply_that_looks_like_bulk_mail_takes_no_case_from_the_agent(office: Office) -> None:
     """Failure: the desk's program answered the notice of an answer that waits, and the customer's next question went
     to a person.
@@ -170,21 +218,21 @@ def test_bulk_mail_of_anybody_else_is_filed(office: Office, mark: bytes, sender:
     assert (office.sent(reply), one(office, reply).reason_code) in [({}, "S5"), ({}, "S6"), ({}, "S14")]
 
 
-@pytest.mark.parametrize("mark", BULK)
+@pytest.mark.parametrize(("mark", "program"), [*((mark, DESK) for mark in BULK), (b"", POSTMASTER)])
 def test_s12_a_program_whose_mail_looks_like_bulk_mail_gets_three_notices_in_a_case(
-    office: Office, mark: bytes
+    office: Office, mark: bytes, program: str
 ) -> None:
     """A ticket system may answer each notice; its day's notices must not be used up by one case.
 
     What nobody was told of keeps its reason. A colleague is told all the same, and so is the writer in another case.
     """
-    desk = office.settings.desk.model_copy(update={"staff": (JAMES,)})
+    desk = office.settings.desk.model_copy(update={"staff": (JAMES, POSTMASTER)})
     office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
     first, _ = office.handle(write(HUMAN))
     answered = office.sent(first)[PACKET].message_id
     replies = []
     for number in range(2, 8):
-        raw = mark + write(f"Ticket {number}.", sender=DESK, in_reply_to=answered, number=number)
+        raw = mark + write(f"Ticket {number}.", sender=program, in_reply_to=answered, number=number)
         reply, _ = office.handle(raw)
         replies.append(reply)
         answered = office.sent(reply)[FAILURE].message_id if office.sent(reply) else answered
@@ -192,10 +240,10 @@ def test_s12_a_program_whose_mail_looks_like_bulk_mail_gets_three_notices_in_a_c
     assert [(one(office, reply).status, one(office, reply).reason_code) for reply in replies] == [
         (MailStatus.FILED, "not_passed_on")
     ] * 6
-    colleague, _ = office.handle(mark + write("We look at it.", sender=JAMES, in_reply_to=answered, number=9))
+    colleague, _ = office.handle(BULK[0] + write("We look at it.", sender=JAMES, in_reply_to=answered, number=9))
     assert set(office.sent(colleague)) == {FAILURE}
     other, _ = office.handle(write(HUMAN, sender=STRANGER, number=10))
-    in_other = write("We look at it.", sender=DESK, in_reply_to=office.sent(other)[PACKET].message_id, number=11)
+    in_other = write("We look at it.", sender=program, in_reply_to=office.sent(other)[PACKET].message_id, number=11)
     assert set(office.sent(office.handle(mark + in_other)[0])) == {FAILURE}
 
 

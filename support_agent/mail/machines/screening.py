@@ -53,11 +53,12 @@ class Verdict(StrEnum):
 
 class Screening(Frozen):
     """The result. `rule` is the id of the rule that decided, None for `answer`; `why` is for the timeline and the
-    desk."""
+    desk. `is_refused`: a staff reply that is not passed on, and whose writer must hear so."""
 
     verdict: Verdict
     rule: str | None
     why: str
+    is_refused: bool = False
 
 
 class Case(NamedTuple):
@@ -97,8 +98,9 @@ def screen(
 ) -> Screening:
     """Apply the rules to a mail.
 
-    A staff reply that one of `BULK_RULES` matches gets the verdict `desk`: it is not passed on, but its writer must
-    hear so. It is filed if anything besides says that a program wrote it, because a notice could start a loop.
+    A staff reply that one of `REFUSING_RULES` would file gets the verdict `desk` and is refused: it is not passed on,
+    but its writer must hear so. It is filed if anything besides says that a program wrote it, because a notice could
+    start a loop.
 
     Args:
         message: As parsed.
@@ -113,8 +115,9 @@ def screen(
     case = Case(message, agent, desk, is_customer, is_staff_reply, senders)
     for rule in RULES:
         if why := rule.finds(case):
-            is_notified = rule.id in BULK_RULES and case.is_staff_reply() and not _is_automatic_reply(case)
-            return Screening(verdict=Verdict.DESK if is_notified else rule.verdict, rule=rule.id, why=why)
+            is_refused = _is_refused(rule, case)
+            verdict = Verdict.DESK if is_refused else rule.verdict
+            return Screening(verdict=verdict, rule=rule.id, why=why, is_refused=is_refused)
     return Screening(verdict=Verdict.ANSWER, rule=None, why="no rule forbids an automatic answer")
 
 
@@ -132,8 +135,10 @@ def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> s
 BOUNCE_RULE = "S1"
 """Bounces: filed by their header, sent to the desk by their wording."""
 AUTO_REPLY_RULE = "S2"
-BULK_RULES = frozenset({"S5", "S6", "S14"})
-"""Rules whose fields servers, lists and spam filters also add to mail that people write."""
+NAME_RULE = "S8"
+REFUSING_RULES = frozenset({"S5", "S6", NAME_RULE, "S14"})
+"""Rules that also match mail which people write: servers, lists and spam filters add such fields, and a mailbox that
+people share may have a machine's name."""
 OWN_MAIL_RULE = "S9"
 UNREADABLE_RULE = "S15"
 BLOCK_RULE = "blocked"
@@ -214,8 +219,14 @@ def _of_precedence(case: Case, kinds: Set[str]) -> str:
     return ""
 
 
-def _is_automatic_reply(case: Case) -> bool:
-    """Whether something besides the rules for bulk mail says that a program wrote a mail, by its header or wording.
+def _is_refused(rule: Rule, case: Case) -> bool:
+    """Whether nothing but this one of `REFUSING_RULES` files a staff reply."""
+    is_filed = rule.id in REFUSING_RULES and rule.verdict is Verdict.FILE
+    return is_filed and case.is_staff_reply() and not _is_automatic_reply(case, rule)
+
+
+def _is_automatic_reply(case: Case, rule: Rule) -> bool:
+    """Whether something besides this rule says that a program wrote a mail, by its header or wording.
 
     S1, S2 and S3 have decided before. Fields of ticket systems do not count, because people write through these.
     """
@@ -223,7 +234,7 @@ def _is_automatic_reply(case: Case) -> bool:
     return bool(
         _of_precedence(case, AUTO_PRECEDENCE)
         or next(vendor_fields(message), "")
-        or _machine_name(case)
+        or (rule.id != NAME_RULE and _machine_name(case))
         or why_bounce(message)
         or why_automatic(message.subject, message.visible_text)
     )
@@ -376,9 +387,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("S14", "spam by our own server's verdict", "practice", Verdict.FILE, _spam_verdict),
     Rule(BLOCK_RULE, "a blocked sender", "senders.block", Verdict.FILE, _blocked),
-    Rule("S8", "a known customer with a machine's name", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
-    Rule("S8", "a machine's name, or no name", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
-    Rule("S8", "a name that machines and people use", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),
+    Rule(NAME_RULE, "a known customer with a machine's name", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
+    Rule(NAME_RULE, "a machine's name, or no name", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
+    Rule(NAME_RULE, "a name that machines and people use", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),
     Rule("S22", "From is ambiguous", "RFC 5322, 3.6", Verdict.DESK, _unclear_sender),
     Rule(
         BOUNCE_RULE,

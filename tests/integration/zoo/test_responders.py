@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from support_agent.mail.message import parse
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind
 from tests.fakes_journey import DESK, write
 from tests.integration.zoo.conftest import Opener
-from tests.integration.zoo.post_office import OurHouse, Posted, PostOffice
+from tests.integration.zoo.post_office import OurHouse, Posted, PostOffice, Reader
 from tests.integration.zoo.responders import (
     MARKED,
     MARKLESS,
@@ -65,6 +66,23 @@ def test_machine_with_marks_gets_the_one_answer(
     assert len(sent_to_customer(post, house)) == 1
     assert post.packets == 0
     assert house.deliveries == len(house.handled) == 1 + peer.answered
+    assert house.unended() == []
+
+
+@pytest.mark.parametrize("kind", [*MARKED, *MARKLESS])
+def test_s12_machine_at_a_desk_with_a_machines_name_gets_three_notices_at_most_and_none_if_it_has_marks(
+    kind: type[Responder], open_house: Opener, world: Worlds
+) -> None:
+    """S8: a person who shares that address is notified that a reply was not passed on; a machine may answer that."""
+    house, machine = open_house(), kind("postmaster@harborfile.example")
+    desk = house.office.settings.desk.model_copy(update={"address": machine.address})
+    house.office = replace(house.office, settings=house.office.settings.model_copy(update={"desk": desk}))
+    post = world(house, machine, Reader(ADDRESS))
+
+    post.drain(question("Let me talk to a human."), most_rounds=12)
+
+    assert 1 <= len(post.to(machine.address)) <= (1 if kind in MARKED else 4)
+    assert len(post.to(ADDRESS)) == 1
     assert house.unended() == []
 
 

@@ -403,5 +403,36 @@ def test_each_row_of_the_table_decides_at_least_one_test_mail() -> None:
 def test_bulk_mail_of_staff_goes_to_the_desk_unless_a_program_wrote_it(lines: Sequence[str], verdict: Verdict) -> None:
     """A person who answers a packet must hear that it went nowhere; a program would answer the notice."""
     message = with_header("plain_question", *lines)
-    assert screen(message, AGENT, DESK, is_staff_reply=lambda: True).verdict is verdict
+    of_staff = screen(message, AGENT, DESK, is_staff_reply=lambda: True)
+    assert (of_staff.verdict, of_staff.is_refused) == (verdict, verdict is Verdict.DESK)
+    of_others = screen(message, AGENT, DESK)
+    assert (of_others.verdict, of_others.is_refused) == (Verdict.FILE, False)
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ((), Verdict.DESK),
+        (("X-Zammad-Ticket: 5",), Verdict.DESK),
+        (("Precedence: bulk",), Verdict.FILE),
+        (("X-Spam-Flag: YES",), Verdict.FILE),
+        (("Auto-Submitted: auto-replied",), Verdict.FILE),
+        (("X-Autoreply: yes",), Verdict.FILE),
+        (("Return-Path: <>",), Verdict.FILE),
+        (("Subject: Out of Office: A case",), Verdict.FILE),
+    ],
+)
+def test_s8_a_machines_name_of_staff_goes_to_the_desk_unless_more_says_that_a_program_wrote_it(
+    lines: Sequence[str], verdict: Verdict
+) -> None:
+    """People may share postmaster@; what an automatic reply of theirs bears besides still files it."""
+    message = with_header("machine_name_postmaster", *lines)
+    of_staff = screen(message, AGENT, DESK, is_staff_reply=lambda: True)
+    assert (of_staff.verdict, of_staff.is_refused) == (verdict, verdict is Verdict.DESK)
     assert screen(message, AGENT, DESK).verdict is Verdict.FILE
+
+
+@pytest.mark.parametrize("name", PEOPLE_TOO)
+def test_s8_a_name_that_people_have_too_refuses_no_staff_reply(name: str) -> None:
+    screening = screen(mail(name), AGENT, DESK, is_staff_reply=lambda: True)
+    assert (screening.verdict, screening.rule, screening.is_refused) == (Verdict.DESK, "S8", False)
