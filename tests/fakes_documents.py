@@ -16,7 +16,7 @@ from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
 from support_agent.ops.backtest.contradictions import Numbered
-from support_agent.ops.backtest.judging import Judge
+from support_agent.ops.backtest.judging import AnswerMatcher
 from support_agent.ops.backtest.running import Bench, todays
 from support_agent.workflow.stages import Stages
 from tests.fakes_journey import DESK, TODAY, Office, make_company, office_in
@@ -52,7 +52,7 @@ def bench_on(office: Office, settings: Settings, _collection: str) -> Bench:
         settings=settings,
         company=company,
         dry_run=dry_run_of(settings, company, templates, lambda: decider),
-        judge=Judge(company.texts, MEANING, 0.6),
+        matcher=AnswerMatcher(company.texts, MEANING, 0.6),
         numbered=Numbered(company.texts, MEANING),
         version=company.version + templates.version,
         level=PROVEN_BY_MAIL,

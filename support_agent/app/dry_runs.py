@@ -83,7 +83,7 @@ def open_bench(
         ConfigError: a file of the company or a model cannot be used.
     """
     from support_agent.ops.backtest.contradictions import Numbered
-    from support_agent.ops.backtest.judging import Judge
+    from support_agent.ops.backtest.judging import AnswerMatcher
     from support_agent.ops.backtest.meaning import Meaning
     from support_agent.ops.backtest.running import Bench, model_free, todays, version_of
     from support_agent.ops.evals.opening import NoModel
@@ -112,7 +112,7 @@ def open_bench(
         settings=settings,
         company=company,
         dry_run=dry_run_of(settings, company, templates, decider),
-        judge=Judge(company.texts, meaning, settings.backtest.shared_meaning),
+        matcher=AnswerMatcher(company.texts, meaning, settings.backtest.shared_meaning),
         numbered=Numbered(company.texts, meaning),
         version=version_of(settings, company, templates, level, without_model),
         level=level,

@@ -15,7 +15,7 @@ from support_agent.cli.terminal import NOTHING, as_table, counted, padded, wrapp
 
 if TYPE_CHECKING:
     from support_agent.desk.coverage import Coverage, Share
-    from support_agent.ops.backtest.report import Count, Precision, Report
+    from support_agent.ops.backtest.report import BacktestReport, Count, Precision
     from support_agent.ops.backtest.what_if import Changed, Outcome, WhatIf
 
 SIDE_CELLS = 56
@@ -24,12 +24,12 @@ EXAMPLE_CHARACTERS = 160
 MOST_LISTED = 10
 
 
-def backtest(report: Report) -> str:
+def backtest(report: BacktestReport) -> str:
     """The report for a terminal: figures, then what to do, the most mails first."""
     return "\n".join(_report(report))
 
 
-def _report(report: Report) -> Iterator[str]:
+def _report(report: BacktestReport) -> Iterator[str]:
     first, last = (f"{at:%Y-%m-%d}" if at else NOTHING for at in (report.first_at, report.last_at))
     yield f"This report holds your customers' words. {counted(report.mails, 'mail')}, {first} to {last};"
     yield f"{report.unreadable} could not be read, {report.too_many} older ones were left out."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.dry_run import DryRunResult
     from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
-    from support_agent.ops.replay import Replanned, Replayed, Report, Said, Status
+    from support_agent.ops.replay import Replanned, Replayed, ReplayReport, Said, Status
     from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.store.desk_records import CaseChange
 
@@ -75,7 +75,7 @@ def why(mails: Sequence[WhyMail]) -> str:
     return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
 
 
-def replay(report: Report) -> str:
+def replay(report: ReplayReport) -> str:
     """The mails that were rendered again, then the mails that were decided again."""
     again = "" if report.replanned is None else f"\n{_replanned(report.replanned, report.counts)}"
     return f"{_replayed(report.replayed)}{again}"

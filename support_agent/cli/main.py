@@ -319,7 +319,7 @@ def replay(
     """
     from support_agent.app.dry_runs import open_dry_run
     from support_agent.app.wiring import open_store
-    from support_agent.ops.replay import Report, chosen, plan_again
+    from support_agent.ops.replay import ReplayReport, chosen, plan_again
     from support_agent.ops.replay import replay as run_replay
 
     if sum((case is not None, every, since is not None)) != 1:
@@ -332,7 +332,7 @@ def replay(
     quiet_log(settings)
     with open_store(settings) as store:
         mails = chosen(store, case=case, since=since.replace(tzinfo=UTC) if since else None)
-        report = Report(replayed=run_replay(store, mails))
+        report = ReplayReport(replayed=run_replay(store, mails))
         if plan:
             asked = _plan_settings(plan_config or config, model, policies, templates)
             again = plan_again(store, open_dry_run(asked), mails)

@@ -21,7 +21,7 @@ from support_agent.company.documents import (
     inspect_directory,
     warnings_of,
 )
-from support_agent.company.front_matter import FILE_NAME, Report, line_of
+from support_agent.company.front_matter import FILE_NAME, FileFindings, line_of
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import is_locale, nearest_tag
 from support_agent.errors import ConfigError
@@ -115,7 +115,7 @@ def _errors(policies: Path, locale: str, own: DirectoryFound, folders: Sequence[
         yield from found.findings
         for translation in found.documents:
             findings: list[Finding] = []
-            report = Report(translation.path, findings)
+            report = FileFindings(translation.path, findings)
             number, tag = translation.number, str(translation.language)
             twin = first.setdefault((number, tag.lower()), translation)
             if twin is not translation:
@@ -135,7 +135,7 @@ def _errors(policies: Path, locale: str, own: DirectoryFound, folders: Sequence[
             yield from findings
 
 
-def _compare(report: Report, translation: Document, original: Document) -> None:
+def _compare(report: FileFindings, translation: Document, original: Document) -> None:
     """Report differences that are errors."""
     for key in ("audience", "delivery"):
         ours, theirs = getattr(translation.head, key), getattr(original.head, key)
@@ -154,7 +154,7 @@ def _usable(own: DirectoryFound, folders: Sequence[DirectoryFound]) -> tuple[Doc
 def _differences(translation: Document, original: Document) -> list[Finding]:
     """Warn about differences that are often mistakes: other days, other sections."""
     findings: list[Finding] = []
-    report = Report(translation.path, findings)
+    report = FileFindings(translation.path, findings)
     for key in ("valid_from", "valid_until"):
         ours, theirs = getattr(translation.head, key), getattr(original.head, key)
         if ours != theirs:

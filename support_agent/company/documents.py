@@ -21,8 +21,8 @@ from pydantic import Field
 
 from support_agent.company.front_matter import (
     FILE_NAME,
+    FileFindings,
     FrontMatter,
-    Report,
     front_matter_and_body,
     line_of,
     read_head,
@@ -159,7 +159,7 @@ def parse_document(path: Path, raw: bytes) -> Document:
         ConfigError: lists every error with its line and what to do.
     """
     findings: list[Finding] = []
-    document = _inspect(Report(path, findings), raw)
+    document = _inspect(FileFindings(path, findings), raw)
     if document is None or findings:
         raise config_error(findings)
     return document
@@ -182,7 +182,7 @@ def load_documents(directory: Path) -> tuple[Document, ...]:
 def errors_of(directory: Path, found: DirectoryFound) -> list[Finding]:
     """The errors in a directory of documents, including that it has none."""
     errors = list(found.findings)
-    report = Report(directory, errors)
+    report = FileFindings(directory, errors)
     if not directory.is_dir():
         report.add(None, "no such directory", "set company.policies to the documents'")
     elif not found.has_files:
@@ -215,7 +215,7 @@ def warnings_of(found: DirectoryFound, today: date) -> list[Finding]:
     for path in found.unreviewed:
         findings += _unreviewed_findings(path, found.documents)
     for document in found.documents:
-        head, report = document.head, Report(document.path, findings)
+        head, report = document.head, FileFindings(document.path, findings)
         if head.valid_until is not None and head.valid_until < today:
             what, todo = f"expired on {head.valid_until}", "renew valid_until, or delete the file"
             report.add(line_of(document.path, "valid_until"), what, todo)
@@ -254,7 +254,7 @@ def _lenient(raw: bytes) -> str:
 def _unreviewed_findings(path: Path, documents: tuple[Document, ...]) -> list[Finding]:
     """Warnings that a file is unreviewed, and of the errors that it would have if it were reviewed."""
     raw, findings = path.read_bytes(), list[Finding]()
-    report = Report(path, findings)
+    report = FileFindings(path, findings)
     head = front_matter_and_body(_lenient(raw))[0] or ""
     line = next((number for number, text in enumerate(head.split("\n"), 2) if _UNREVIEWED.match(text)), None)
     todo = f"compare it with the original, add what is missing, then change that line to `{REVIEWED}`"
@@ -273,7 +273,7 @@ def inspect_directory(directory: Path, language: str | None = None) -> Directory
     documents: dict[int, Document] = {}
     paths = sorted(path for path in directory.glob("*.md") if path.is_file())
     for path in paths:
-        report = Report(path, findings)
+        report = FileFindings(path, findings)
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -295,7 +295,7 @@ def inspect_directory(directory: Path, language: str | None = None) -> Directory
     return DirectoryFound(by_number, tuple(findings), tuple(unreviewed), has_files=len(unreviewed) < len(paths))
 
 
-def _inspect(report: Report, raw: bytes, language: str | None = None) -> Document | None:
+def _inspect(report: FileFindings, raw: bytes, language: str | None = None) -> Document | None:
     """The document, or None if it cannot be parsed; errors are added to `report`."""
     document, findings = _inspected(report.path.name, raw, language)
     place = {"path": report.path}
@@ -307,10 +307,10 @@ def _inspect(report: Report, raw: bytes, language: str | None = None) -> Documen
 def _inspected(name: str, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
     """The document and its errors, in any folder; cached, as `check`, the start and drafts read the same files."""
     findings: list[Finding] = []
-    return _read(Report(Path(name), findings), raw, language), tuple(findings)
+    return _read(FileFindings(Path(name), findings), raw, language), tuple(findings)
 
 
-def _read(report: Report, raw: bytes, language: str | None) -> Document | None:
+def _read(report: FileFindings, raw: bytes, language: str | None) -> Document | None:
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -332,7 +332,7 @@ def _read(report: Report, raw: bytes, language: str | None) -> Document | None:
     return Document(head=head, version=version, path=report.path, raw=raw, sentences=sentences, language=language)
 
 
-def _body(report: Report, body: str, first_line: int) -> tuple[Sentence, ...]:
+def _body(report: FileFindings, body: str, first_line: int) -> tuple[Sentence, ...]:
     """The numbered sentences of the body; lines count from the start of the file."""
     try:
         blocks = parse_blocks(body)

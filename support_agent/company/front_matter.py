@@ -65,7 +65,7 @@ class FrontMatter(Frozen):
 
 
 @dataclass(frozen=True)
-class Report:
+class FileFindings:
     """Adds findings about one file to a list."""
 
     path: Path
@@ -85,7 +85,7 @@ def front_matter_and_body(text: str) -> tuple[str | None, str, int]:
     return None, text, 1
 
 
-def read_head(report: Report, text: str) -> FrontMatter | None:
+def read_head(report: FileFindings, text: str) -> FrontMatter | None:
     """The front matter; None, with the errors reported, if it is invalid."""
     try:
         data, keys = _data_and_keys(text)
@@ -116,7 +116,7 @@ def read_head(report: Report, text: str) -> FrontMatter | None:
     return head
 
 
-def _check_head(report: Report, lines: dict[str, int], head: FrontMatter) -> None:
+def _check_head(report: FileFindings, lines: dict[str, int], head: FrontMatter) -> None:
     """Check what pydantic cannot: forbidden characters, the order of the days, the file's name."""
     for key, value in head:
         for part in value if isinstance(value, tuple) else (value,):
@@ -131,7 +131,7 @@ def _check_head(report: Report, lines: dict[str, int], head: FrontMatter) -> Non
         report.add(lines.get("number"), f"the file's name does not begin with {begin}", todo)
 
 
-def _report_key(report: Report, lines: dict[str, int], key: str, error_type: str) -> None:
+def _report_key(report: FileFindings, lines: dict[str, int], key: str, error_type: str) -> None:
     """Report a key that pydantic refused, in words for authors of documents."""
     if error_type == "missing":
         report.add(1, f"{key} is missing", f"add {key}: {_KEY_HELP[key]}")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from support_agent.company.front_matter import Report
+from support_agent.company.front_matter import FileFindings
 from support_agent.company.text import refused_character
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, nearest
@@ -55,7 +55,7 @@ def check_questions(path: Path) -> list[Finding]:
 
 def _inspect(path: Path) -> tuple[tuple[CannedQuestion, ...], list[Finding]]:
     findings: list[Finding] = []
-    report = Report(path, findings)
+    report = FileFindings(path, findings)
     if not path.exists():
         return (), []
     try:
@@ -82,7 +82,7 @@ def _inspect(path: Path) -> tuple[tuple[CannedQuestion, ...], list[Finding]]:
     return tuple(questions[number] for number in sorted(questions)), findings
 
 
-def _question(report: Report, file: TomlFile, nth: int, table: Any) -> CannedQuestion | None:
+def _question(report: FileFindings, file: TomlFile, nth: int, table: Any) -> CannedQuestion | None:
     try:
         question = CannedQuestion.model_validate(table)
     except ValidationError as error:
@@ -99,7 +99,7 @@ def _question(report: Report, file: TomlFile, nth: int, table: Any) -> CannedQue
     return question
 
 
-def _report_key(report: Report, file: TomlFile, nth: int, loc: tuple[int | str, ...], error_type: str) -> None:
+def _report_key(report: FileFindings, file: TomlFile, nth: int, loc: tuple[int | str, ...], error_type: str) -> None:
     """Report one key that pydantic refused."""
     key = str(loc[0]) if loc else ""
     line = file.line("question", key, nth)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
+class BlockKind(StrEnum):
     """The kind of a block."""
 
     HEADING = "heading"
@@ -29,7 +29,7 @@ class Block(NamedTuple):
     `level` is 1..6 for a heading, the depth (from 0) for a list item, and the number of its table for a row.
     """
 
-    kind: Kind
+    kind: BlockKind
     texts: tuple[str, ...]
     level: int = 0
 
@@ -59,7 +59,7 @@ class Collector:
         self.max_characters = max_characters
         self._length = 0
 
-    def add(self, kind: Kind, *texts: str, level: int = 0) -> None:
+    def add(self, kind: BlockKind, *texts: str, level: int = 0) -> None:
         """Keep a block if it has any text; lone surrogates, which JSON cannot hold, become question marks.
 
         Raises:

@@ -11,7 +11,7 @@ import io
 import json
 import sys
 
-from support_agent.extraction.blocks import Collector, Kind, Refusal, Refused
+from support_agent.extraction.blocks import BlockKind, Collector, Refusal, Refused
 from support_agent.extraction.page import read_page
 from support_agent.extraction.word import read_word
 
@@ -30,7 +30,7 @@ def read_pdf(raw: bytes, found: Collector, max_pages: int) -> None:
     for number, page in enumerate(reader.pages):
         if number == max_pages:
             raise Refused(Refusal.TOO_MUCH)
-        found.add(Kind.PARAGRAPH, page.extract_text().strip())
+        found.add(BlockKind.PARAGRAPH, page.extract_text().strip())
 
 
 def _limit(cpu_s: int, memory_bytes: int) -> None:

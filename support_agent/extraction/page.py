@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from support_agent.extraction.blocks import Block, Collector, Kind
+from support_agent.extraction.blocks import Block, BlockKind, Collector
 from support_agent.extraction.markup import MarkupReader
 from support_agent.extraction.visibility import MAX_OPEN, SILENT, VOID, Attributes, has_no_size, is_hidden
 
@@ -72,8 +72,8 @@ class _Reader(MarkupReader):
         self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides its content, `_has_no_size` before
         self._hidden = self._main = 0
         self._has_no_size = False
-        self._lists: list[Kind] = []
-        self._item: tuple[Kind, int] | None = None
+        self._lists: list[BlockKind] = []
+        self._item: tuple[BlockKind, int] | None = None
         self._item_texts: list[str] = []
         self._tables = self._table = 0
         self._cells: list[str] | None = None
@@ -147,11 +147,11 @@ class _Reader(MarkupReader):
         elif tag in LISTS:
             self._flush()
             self._end_item()
-            self._lists.append(Kind.NUMBERED if tag == "ol" else Kind.ITEM)
+            self._lists.append(BlockKind.NUMBERED if tag == "ol" else BlockKind.ITEM)
         elif tag == "li":
             self._flush()
             self._end_item()
-            self._item = (self._lists[-1] if self._lists else Kind.ITEM, max(len(self._lists) - 1, 0))
+            self._item = (self._lists[-1] if self._lists else BlockKind.ITEM, max(len(self._lists) - 1, 0))
         elif tag in PARAGRAPH or tag in HEADINGS or tag == "pre":
             self._flush()
 
@@ -218,7 +218,7 @@ class _Reader(MarkupReader):
     def _end_row(self) -> None:
         self._end_cell()
         if self._cells:
-            self._found.add(Kind.ROW, *self._cells, level=self._table)
+            self._found.add(BlockKind.ROW, *self._cells, level=self._table)
         self._cells = None
 
     def _end_heading(self, level: int) -> None:
@@ -227,7 +227,7 @@ class _Reader(MarkupReader):
             return
         text = SPACES.sub(" ", "".join(self._words)).strip()
         self._words.clear()
-        self._found.add(Kind.HEADING, text, level=level)
+        self._found.add(BlockKind.HEADING, text, level=level)
 
     def _end_code(self) -> None:
         if self._tables:
@@ -236,7 +236,7 @@ class _Reader(MarkupReader):
         code = "".join(self._words).replace(BREAK, "\n").strip("\n")
         self._words.clear()
         self._end_item()
-        self._found.add(Kind.CODE, code)
+        self._found.add(BlockKind.CODE, code)
 
     def _end_item(self) -> None:
         if self._item and self._item_texts:
@@ -254,7 +254,7 @@ class _Reader(MarkupReader):
 
     def _end_pending(self) -> None:
         for what in self._pending:
-            self._found.add(Kind.LEFT_OUT, what)
+            self._found.add(BlockKind.LEFT_OUT, what)
         self._pending.clear()
 
     def _flush(self) -> None:
@@ -270,4 +270,4 @@ class _Reader(MarkupReader):
             elif self._item is not None and not self._tables:
                 self._item_texts.append(plain)
             else:
-                self._found.add(Kind.PARAGRAPH, plain)
+                self._found.add(BlockKind.PARAGRAPH, plain)

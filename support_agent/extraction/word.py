@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from support_agent.extraction.blocks import Collector, Kind, Refusal, Refused
+from support_agent.extraction.blocks import BlockKind, Collector, Refusal, Refused
 
 MAX_EXPANDED_BYTES = 20_000_000
 """Limit for each part of the zip file."""
@@ -273,7 +273,7 @@ class _BodyReader:
         elif tag == "tc" and self._tables == 1:
             self._cells += [" ".join(self._cell), *[""] * (self._span - 1)]
         elif tag == "tr" and self._tables == 1:
-            self._found.add(Kind.ROW, *self._cells, level=self._table)
+            self._found.add(BlockKind.ROW, *self._cells, level=self._table)
 
     def data(self, text: str) -> None:
         if not (self._is_text and self._open) or self._is_hidden or self._skipped:
@@ -282,7 +282,7 @@ class _BodyReader:
         at.words.append(text)
         at.size += len(text)
         if at.size > self._found.max_characters:
-            self._found.add(Kind.PARAGRAPH, "".join(at.words))
+            self._found.add(BlockKind.PARAGRAPH, "".join(at.words))
 
     def _end_paragraph(self, at: _Paragraph) -> None:
         text = "".join(at.words).strip()
@@ -295,13 +295,13 @@ class _BodyReader:
         level = _heading_level(at.outline) or style.level
         kind = self._styles.lists.get((number, at.depth), "bullet")
         if level:
-            self._found.add(Kind.HEADING, text, level=level)
+            self._found.add(BlockKind.HEADING, text, level=level)
         elif number in ("", "0") or kind == "none":
-            self._found.add(Kind.PARAGRAPH, text)
+            self._found.add(BlockKind.PARAGRAPH, text)
         else:
-            self._found.add(Kind.ITEM if kind == "bullet" else Kind.NUMBERED, text, level=at.depth)
+            self._found.add(BlockKind.ITEM if kind == "bullet" else BlockKind.NUMBERED, text, level=at.depth)
         self._leave_out(at.left_out)
 
     def _leave_out(self, what: list[str]) -> None:
         for one in what:
-            self._found.add(Kind.LEFT_OUT, one)
+            self._found.add(BlockKind.LEFT_OUT, one)

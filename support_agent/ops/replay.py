@@ -104,7 +104,7 @@ class Replanned(Frozen):
         return self.status != "same"
 
 
-class Report(Frozen):
+class ReplayReport(Frozen):
     """The results of a replay; `replanned` is None if no mail was decided again."""
 
     replayed: tuple[Replayed, ...]

@@ -20,7 +20,7 @@ from support_agent.answer.final_answer import AggregateItem, CalculationItem, It
 from support_agent.company.values import Period
 from support_agent.core.frozen import Frozen
 from support_agent.models.language_model import MAX_OPTIONS
-from support_agent.tools.base import Context, Data, Kind, Tool
+from support_agent.tools.base import Context, Data, Tool, ToolKind
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of, members_of
 from support_agent.tools.data import Aggregation, Keep, Operation, Order
@@ -49,7 +49,7 @@ class Candidate(Frozen):
     arguments: tuple[tuple[str, Argument], ...] = ()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ToolKind:
         return TOOLS[self.tool].kind
 
     @property
@@ -101,7 +101,7 @@ class Scope:
         return tuple(
             call
             for tool in TOOLS.values()
-            if tool.kind is not Kind.FACT and tool.name not in NOT_COMPOSED
+            if tool.kind is not ToolKind.FACT and tool.name not in NOT_COMPOSED
             for call in self._calls_of(tool)
             if self._fits(call)
         )
@@ -164,7 +164,7 @@ class Scope:
         if call in self.made or len(set(call.pointers)) < len(call.pointers):
             return False
         data = [self.context.data[pointer] for pointer in call.pointers]
-        if call.kind is Kind.ANSWER:
+        if call.kind is ToolKind.ANSWER:
             return all(self._has_named_steps(one) for one in data)
         return not any(step in call.choices for one in data if isinstance(one, TableItem) for step in one.steps)
 

@@ -28,7 +28,7 @@ from support_agent.planner.composers import Composed, Composer, Step
 from support_agent.planner.forms import named_in
 from support_agent.planner.heuristics import Heuristics
 from support_agent.planner.plan_run import USUAL_PERIODS, PlanRun, Stop, clarification_probability
-from support_agent.tools.base import Added, Context, Kind, Pointed, shown
+from support_agent.tools.base import Added, Context, Pointed, ToolKind, shown
 from support_agent.tools.ending import REASON_BY_CODE, Escalate, Finish, Reason
 
 COMPOSING_VERSION = "tools-3"
@@ -187,7 +187,7 @@ class _Question:
             return clarification_probability(asked_back[0], self.context, self.topic.votes) or None
         sure = 1.0 if topics else None
         for topic in sorted(topics):
-            if call.kind is Kind.DATA:
+            if call.kind is ToolKind.DATA:
                 one = _among_other_kinds(topic, self.topic.votes)
             else:
                 choice = self._topic_without((topics | self.sent) - {topic})

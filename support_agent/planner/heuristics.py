@@ -15,7 +15,7 @@ from support_agent.planner import forms
 from support_agent.planner.candidates import AGGREGATIONS, OPERATIONS, TOPICS, Argument, Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Option, Vote
 from support_agent.planner.plan_run import PERIOD_WORDS, clarification_probability
-from support_agent.tools.base import Kind
+from support_agent.tools.base import ToolKind
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of
 from support_agent.tools.data import Aggregate
@@ -82,7 +82,7 @@ class Heuristics:
 
     def _wanted(self, calls: Sequence[Candidate]) -> str | None:
         """The tool of the first missing step: transform rows, then send, then finish."""
-        for kind in (Kind.DATA, Kind.ANSWER, Kind.ENDING):
+        for kind in (ToolKind.DATA, ToolKind.ANSWER, ToolKind.ENDING):
             for call in calls:
                 if call.kind is kind and self._is_missing(call):
                     return call.tool
@@ -94,7 +94,7 @@ class Heuristics:
         data = [self.scope.context.data[pointer] for pointer in call.pointers]
         if any(pointer not in self.scope.loose for pointer in call.pointers):
             return False
-        if call.kind is Kind.DATA:
+        if call.kind is ToolKind.DATA:
             is_named = bool(call.choices & self.scope.named) or self._is_side(call)
             return is_named or any(map(self._is_open, call.topics))
         return bool(data) and all(

@@ -37,7 +37,7 @@ from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.segments import asks
 from support_agent.planner.topics import topic_option
-from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
+from support_agent.tools.base import Added, Context, Match, Pointed, Qualifier, Result, ToolKind, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
 from support_agent.tools.excerpts import choose_sections
@@ -355,11 +355,11 @@ class PlanRun(ABC):
 
     def _threshold(self, tool: str) -> float:
         match TOOLS[tool].kind:
-            case Kind.ANSWER:
+            case ToolKind.ANSWER:
                 return self.threshold_for(TOPIC_KINDS.get(tool, ""))
-            case Kind.DATA:
+            case ToolKind.DATA:
                 return self.limits.threshold_data
-            case Kind.FACT | Kind.ENDING:
+            case ToolKind.FACT | ToolKind.ENDING:
                 return 0.0
 
     def guarded(self, choose: Callable[[], T]) -> T:

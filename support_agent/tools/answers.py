@@ -20,7 +20,7 @@ from support_agent.company.front_matter import Delivery
 from support_agent.company.values import Customer
 from support_agent.core.levels import CUSTOMER
 from support_agent.errors import ToolCallRejected
-from support_agent.tools.base import UNSURE_SECTION, Added, Context, Kind, Tool, Unsure
+from support_agent.tools.base import UNSURE_SECTION, Added, Context, Tool, ToolKind, Unsure
 from support_agent.tools.closed import (
     ClarificationNumber,
     DocumentNumber,
@@ -73,7 +73,7 @@ class SendDocument(Tool):
     """
 
     name: ClassVar[str] = "send_document"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     number: DocumentNumber
 
@@ -172,7 +172,7 @@ class SendAccountField(Tool):
     """Send one value of the customer's account."""
 
     name: ClassVar[str] = "send_account_field"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     field: FieldName
 
@@ -192,7 +192,7 @@ class SendTable(Tool):
     """Send the rows a pointer stands for."""
 
     name: ClassVar[str] = "send_table"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     pointer: TablePointer
 
@@ -204,7 +204,7 @@ class SendAggregate(Tool):
     """Send the one number a pointer stands for, with what it was made from."""
 
     name: ClassVar[str] = "send_aggregate"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     pointer: NumberPointer
 
@@ -225,7 +225,7 @@ class AskClarification(Tool):
     """Ask the customer one of the company's canned questions."""
 
     name: ClassVar[str] = "ask_clarification"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     number: ClarificationNumber
 

@@ -36,7 +36,7 @@ from support_agent.tools.fact_room import FactRoom, Finding
 from support_agent.tools.signals import Signals
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """What a call does: add an item, return a pointer to data, find facts internally, end the plan."""
 
     ANSWER = "answer"
@@ -305,7 +305,7 @@ class Tool(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: ClassVar[str]
-    kind: ClassVar[Kind]
+    kind: ClassVar[ToolKind]
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:

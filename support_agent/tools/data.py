@@ -13,7 +13,7 @@ from support_agent.answer.final_answer import CalculationItem, Operand, TableIte
 from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row, amount_of
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import require_customer, table_at
-from support_agent.tools.base import Context, Kind, Pointed, Tool
+from support_agent.tools.base import Context, Pointed, Tool, ToolKind
 from support_agent.tools.closed import NumberPointer, PeriodName, SeriesName, TablePointer
 
 Aggregation = Literal["total", "average", "highest", "lowest", "count", "latest"]
@@ -37,7 +37,7 @@ class FetchSeries(Tool):
     """Fetch the rows of one of the customer's dated series, for a period."""
 
     name: ClassVar[str] = "fetch_series"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     series: SeriesName
     period: PeriodName
@@ -63,7 +63,7 @@ class Filter(Tool):
     """Keep some of the rows a pointer stands for."""
 
     name: ClassVar[str] = "filter"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     pointer: TablePointer
     keep: Keep
@@ -78,7 +78,7 @@ class Sort(Tool):
     """Put the rows a pointer stands for in order."""
 
     name: ClassVar[str] = "sort"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     pointer: TablePointer
     order: Order
@@ -92,7 +92,7 @@ class Aggregate(Tool):
     """Make one number of the rows a pointer stands for."""
 
     name: ClassVar[str] = "aggregate"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     pointer: TablePointer
     aggregation: Aggregation
@@ -118,7 +118,7 @@ class Calculate(Tool):
     """Add, subtract or divide two numbers that pointers stand for."""
 
     name: ClassVar[str] = "calculate"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     operation: Operation
     left: NumberPointer

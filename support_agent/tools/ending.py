@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
-from support_agent.tools.base import Context, Ended, Kind, Tool
+from support_agent.tools.base import Context, Ended, Tool, ToolKind
 
 
 class Reason(StrEnum):
@@ -42,7 +42,7 @@ class Escalate(Tool):
     """Hand the question to a person."""
 
     name: ClassVar[str] = "escalate"
-    kind: ClassVar[Kind] = Kind.ENDING
+    kind: ClassVar[ToolKind] = ToolKind.ENDING
 
     reason: Reason
 
@@ -54,7 +54,7 @@ class Finish(Tool):
     """Every question is answered or escalated."""
 
     name: ClassVar[str] = "finish"
-    kind: ClassVar[Kind] = Kind.ENDING
+    kind: ClassVar[ToolKind] = ToolKind.ENDING
 
     def run(self, context: Context) -> Ended:
         return Ended(reason=None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from support_agent.tools.base import Context, Kind, Match, Pointed, Tool
+from support_agent.tools.base import Context, Match, Pointed, Tool, ToolKind
 from support_agent.tools.closed import DocumentNumber, QuestionNumber
 from support_agent.tools.retrieval import finding_text, retrieve
 
@@ -24,7 +24,7 @@ class FindDocuments(Tool):
     """
 
     name: ClassVar[str] = "find_documents"
-    kind: ClassVar[Kind] = Kind.FACT
+    kind: ClassVar[ToolKind] = ToolKind.FACT
 
     question: QuestionNumber
 
@@ -51,7 +51,7 @@ class FindEvidence(Tool):
     """Find the sentences of one document that answer one of the customer's questions."""
 
     name: ClassVar[str] = "find_evidence"
-    kind: ClassVar[Kind] = Kind.FACT
+    kind: ClassVar[ToolKind] = ToolKind.FACT
 
     question: QuestionNumber
     number: DocumentNumber

@@ -12,7 +12,7 @@ from support_agent.answer.final_answer import RecordColumn, RecordItem
 from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import require_customer
-from support_agent.tools.base import Added, Context, Kind, Pointed, Tool
+from support_agent.tools.base import Added, Context, Pointed, Tool, ToolKind
 from support_agent.tools.closed import ColumnName, RecordIdentifier, RecordKind, RecordPointer
 
 
@@ -20,7 +20,7 @@ class FetchRecord(Tool):
     """Fetch one of the customer's own records, such as an invoice, by its number."""
 
     name: ClassVar[str] = "fetch_record"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     records: RecordKind
     id: RecordIdentifier
@@ -45,7 +45,7 @@ class SendRecord(Tool):
     """Send one column of the record that a pointer stands for, or all of them."""
 
     name: ClassVar[str] = "send_record"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     pointer: RecordPointer
     column: ColumnName

@@ -47,7 +47,7 @@ STEP_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 6
 NO_LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """Types of Prometheus."""
 
     COUNTER = "counter"
@@ -62,22 +62,22 @@ class Metric(NamedTuple):
     """
 
     name: str
-    kind: Kind
+    kind: MetricType
     help: str
     labels: Mapping[str, tuple[str, ...]] = NO_LABELS
     of: str = "process"
 
 
 def _shared(name: str, help: str, **labels: tuple[str, ...]) -> Metric:
-    return Metric(name, Kind.GAUGE, help, MappingProxyType(labels), "store")
+    return Metric(name, MetricType.GAUGE, help, MappingProxyType(labels), "store")
 
 
 def _counter(name: str, help: str, **labels: tuple[str, ...]) -> Metric:
-    return Metric(name, Kind.COUNTER, help, MappingProxyType(labels))
+    return Metric(name, MetricType.COUNTER, help, MappingProxyType(labels))
 
 
 def _seconds(name: str, help: str, **labels: tuple[str, ...]) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, help, MappingProxyType(labels))
+    return Metric(name, MetricType.HISTOGRAM, help, MappingProxyType(labels))
 
 
 JOURNEYS = _counter("support_agent_journeys_total", "Journeys of mails that ended, by outcome.", outcome=OUTCOMES)
@@ -109,15 +109,15 @@ CONNECTS = _counter(
     result=RESULTS,
 )
 TURNED_AT = Metric(
-    "support_agent_loop_turned_timestamp_seconds", Kind.GAUGE, "When the worker's loop last turned, in Unix time."
+    "support_agent_loop_turned_timestamp_seconds", MetricType.GAUGE, "When the worker's loop last turned, in Unix time."
 )
 IS_READY = Metric(
     "support_agent_ready",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "1 if this part is as /readyz wants it, else 0.",
     MappingProxyType({"part": ("database", "company_files", "mailbox", "model")}),
 )
-INFO = Metric("support_agent_info", Kind.GAUGE, "Always 1; the label `version` has the version of the program.")
+INFO = Metric("support_agent_info", MetricType.GAUGE, "Always 1; the label `version` has the version of the program.")
 QUEUE_MAILS = _shared("support_agent_queue_mails", "Mails that are recorded and not decided yet.")
 QUEUE_OLDEST = _shared("support_agent_queue_oldest_seconds", "Age of the oldest of them; 0: there is none.")
 ENGINE_MAILS = _shared(

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
-from support_agent.watch.metrics import BRAND, INFO, METRICS, OTHER, STEP_BUCKETS_S, Kind, Metric
+from support_agent.watch.metrics import BRAND, INFO, METRICS, OTHER, STEP_BUCKETS_S, Metric, MetricType
 
 
 class Sample(NamedTuple):
@@ -38,10 +38,12 @@ class Recorder:
     def __init__(self, brands: Iterable[str], gauges: Callable[[str], Iterable[Sample]]) -> None:
         self._brands, self._gauges = tuple(brands), gauges
         self._registry = CollectorRegistry()
-        self._kept = {metric.name: _made(metric, self._registry) for metric in METRICS if metric.kind is not Kind.GAUGE}
+        self._kept = {
+            metric.name: _made(metric, self._registry) for metric in METRICS if metric.kind is not MetricType.GAUGE
+        }
         self._lock = Lock()
         for metric in METRICS:
-            if metric.kind is not Kind.GAUGE:  # a rate needs the zero that it begins with
+            if metric.kind is not MetricType.GAUGE:  # a rate needs the zero that it begins with
                 for values in product(self._brands, *metric.labels.values()):
                     self._kept[metric.name].labels(*values)
         self._registry.register(self)
@@ -66,7 +68,7 @@ class Recorder:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges of this moment; `prometheus_client` calls it at each scrape."""
-        families = {metric.name: _family(metric) for metric in METRICS if metric.kind is Kind.GAUGE}
+        families = {metric.name: _family(metric) for metric in METRICS if metric.kind is MetricType.GAUGE}
         families[INFO.name] = GaugeMetricFamily(INFO.name, INFO.help, labels=["version"])
         families[INFO.name].add_metric([version("support-agent")], 1)
         for brand in self._brands:
@@ -85,6 +87,6 @@ def _family(metric: Metric) -> GaugeMetricFamily:
 
 def _made(metric: Metric, registry: CollectorRegistry) -> Counter | Histogram:
     names = [BRAND, *metric.labels]
-    if metric.kind is Kind.COUNTER:
+    if metric.kind is MetricType.COUNTER:
         return Counter(metric.name, metric.help, names, registry=registry)
     return Histogram(metric.name, metric.help, names, registry=registry, buckets=STEP_BUCKETS_S)

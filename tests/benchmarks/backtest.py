@@ -20,7 +20,7 @@ from support_agent.app.dry_runs import open_bench
 from support_agent.config.log import configure_log
 from support_agent.config.settings import LogSettings
 from support_agent.ops.backtest.clusters import Cluster
-from support_agent.ops.backtest.report import Report, report_of
+from support_agent.ops.backtest.report import BacktestReport, report_of
 from support_agent.ops.backtest.results import PastResult
 from support_agent.ops.backtest.running import Bench, Past, Step, past_of
 from support_agent.ops.backtest.sources import collect, files_in
@@ -76,7 +76,7 @@ def plant(policies: Path) -> None:
     (policies / f"{REPEATING:03d}-planted.md").write_text(text, "utf-8")
 
 
-def halves(older: Report, newer: Sequence[PastResult], questions: Sequence[Question]) -> str:
+def halves(older: BacktestReport, newer: Sequence[PastResult], questions: Sequence[Question]) -> str:
     """The interval of the older half's report beside the share of right answers in the newer half, by the labels."""
     right = [is_right(one, asked) for one, asked in zip(newer, questions, strict=True) if has_document(one)]
     share = sum(right) / max(1, len(right))
@@ -119,7 +119,7 @@ def text_of(row: dict[str, str]) -> str:
     return f"{row['subject']}. {row['text']}".strip(". ")
 
 
-def planted_documents(report: Report) -> str:
+def planted_documents(report: BacktestReport) -> str:
     """Which of the planted documents were found, and how much else."""
     between = [(one.place.document, one.other.document) for one in report.contradictions if one.other]
     people = [(one.place.document, one.times, one.said) for one in report.contradictions if not one.other]

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from support_agent.company.markdown import MarkdownRefused, parse_blocks
 from support_agent.company.text import collapse
-from support_agent.extraction.blocks import Block, Kind
+from support_agent.extraction.blocks import Block, BlockKind
 
 MAX_DEPTH = 8
 """Deepest level of lists; deeper items are written at this level."""
@@ -20,7 +20,7 @@ MAX_NUMBER = 99
 """Written before an item; more digits would move the text of the items below it."""
 _MARKS = re.compile(r"[\\`*_\[\]<>&|~]|(?<![^\s])[#+=:-]|(?<=\d)[.)](?=\s|$)")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-_LISTS = (Kind.ITEM, Kind.NUMBERED)
+_LISTS = (BlockKind.ITEM, BlockKind.NUMBERED)
 
 
 def to_markdown(blocks: Iterable[Block]) -> str:
@@ -35,30 +35,30 @@ def to_markdown(blocks: Iterable[Block]) -> str:
     parts: list[str] = []
     for group, together in groupby(blocks, key=_group):
         run = list(together)
-        if group[0] is Kind.ITEM:
+        if group[0] is BlockKind.ITEM:
             parts.append("\n".join(_list_lines(run)))
-        elif group[0] is Kind.ROW:
+        elif group[0] is BlockKind.ROW:
             parts += _table([[collapse(cell) for cell in block.texts] for block in run])
         else:
             parts += [_block(block) for block in run]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _group(block: Block) -> tuple[Kind, int]:
+def _group(block: Block) -> tuple[BlockKind, int]:
     """Groups of blocks: list items together, rows of one table together, all others alone."""
     if block.kind in _LISTS:
-        return Kind.ITEM, 0
-    return (Kind.ROW, block.level) if block.kind is Kind.ROW else (Kind.PARAGRAPH, 0)
+        return BlockKind.ITEM, 0
+    return (BlockKind.ROW, block.level) if block.kind is BlockKind.ROW else (BlockKind.PARAGRAPH, 0)
 
 
 def _block(block: Block) -> str:
     text = block.texts[0] if block.texts else ""
     match block.kind:
-        case Kind.HEADING:
+        case BlockKind.HEADING:
             return _heading(collapse(text), min(max(block.level, 1), 6))
-        case Kind.CODE:
+        case BlockKind.CODE:
             return _code(text)
-        case Kind.LEFT_OUT:
+        case BlockKind.LEFT_OUT:
             return f"<!-- {text} stood here -->"
         case _:
             return _paragraph(collapse(text))
@@ -97,7 +97,7 @@ def _list_lines(items: Sequence[Block]) -> Iterator[str]:
             continue
         depth = min(item.level, depth + 1, MAX_DEPTH)
         numbers[depth + 1 :] = [0] * (MAX_DEPTH - depth)
-        numbers[depth] = min(numbers[depth] + 1, MAX_NUMBER) if item.kind is Kind.NUMBERED else 0
+        numbers[depth] = min(numbers[depth] + 1, MAX_NUMBER) if item.kind is BlockKind.NUMBERED else 0
         yield "    " * depth + _item(text, f"{numbers[depth]}. " if numbers[depth] else "- ")
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from support_agent.company.text import collapse
-from support_agent.extraction.blocks import Block, Kind
+from support_agent.extraction.blocks import Block, BlockKind
 
 MAX_HEADING = 80
 """Characters."""
@@ -25,7 +25,7 @@ LONG_LINE = 40
 """Characters; if no line is this long, the lengths of lines mean nothing."""
 _BULLET = re.compile(r"[-*\u2022\u2023\u25e6\u25aa\u00b7\u2013+]\s+(?=\S)")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+(?=\S)")
-_MARKS = {Kind.ITEM: _BULLET, Kind.NUMBERED: _NUMBER}
+_MARKS = {BlockKind.ITEM: _BULLET, BlockKind.NUMBERED: _NUMBER}
 _SECTION = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?\s+(?=[^\W\d_])")
 _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|página)\s+)?(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*", re.I
@@ -40,10 +40,10 @@ def blocks_of_text(text: str) -> Iterator[Block]:
     blocks = [block for chunk in _chunks(text) for block in chunk]
     level = 1
     for block, after in zip(blocks, [*blocks[1:], None], strict=False):
-        if block.kind is not Kind.HEADING:
+        if block.kind is not BlockKind.HEADING:
             yield block
-        elif after is None or (after.kind is Kind.HEADING and level > 1):  # nothing follows it, so it is text
-            yield block._replace(kind=Kind.PARAGRAPH)
+        elif after is None or (after.kind is BlockKind.HEADING and level > 1):  # nothing follows it, so it is text
+            yield block._replace(kind=BlockKind.PARAGRAPH)
         else:
             yield block._replace(level=level)
             level = 2
@@ -104,21 +104,21 @@ def _chunks(text: str) -> Iterator[list[Block]]:
 def _lines(lines: list[str], longest: int) -> Iterator[Block]:
     """The blocks of lines without a blank line between them."""
     words: list[str] = []
-    kind = Kind.PARAGRAPH
+    kind = BlockKind.PARAGRAPH
     for before, line, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
         text = line.strip()
         if _UNDERLINE.fullmatch(text):
             if words:
-                yield Block(Kind.HEADING if len(words) == 1 else kind, (collapse(" ".join(words)),))
-            words, kind = [], Kind.PARAGRAPH
+                yield Block(BlockKind.HEADING if len(words) == 1 else kind, (collapse(" ".join(words)),))
+            words, kind = [], BlockKind.PARAGRAPH
             continue
-        marked = _marked(text) if not words or _may_begin_item(text, before, after, kind) else Kind.PARAGRAPH
-        is_new = not words or marked is not Kind.PARAGRAPH or _has_ended(before, longest) or _is_section(text)
+        marked = _marked(text) if not words or _may_begin_item(text, before, after, kind) else BlockKind.PARAGRAPH
+        is_new = not words or marked is not BlockKind.PARAGRAPH or _has_ended(before, longest) or _is_section(text)
         if is_new and words:
             yield Block(kind, (collapse(" ".join(words)),))
             words = []
         if is_new and _is_heading(text, after.strip(), longest, is_alone=len(lines) == 1):
-            yield Block(Kind.HEADING, (collapse(text),))
+            yield Block(BlockKind.HEADING, (collapse(text),))
             continue
         if is_new:
             kind = marked
@@ -128,11 +128,11 @@ def _lines(lines: list[str], longest: int) -> Iterator[Block]:
         yield Block(kind, (collapse(" ".join(words)),))
 
 
-def _marked(text: str) -> Kind:
-    return next((kind for kind, mark in _MARKS.items() if mark.match(text)), Kind.PARAGRAPH)
+def _marked(text: str) -> BlockKind:
+    return next((kind for kind, mark in _MARKS.items() if mark.match(text)), BlockKind.PARAGRAPH)
 
 
-def _may_begin_item(text: str, before: str, after: str, kind: Kind) -> bool:
+def _may_begin_item(text: str, before: str, after: str, kind: BlockKind) -> bool:
     """Whether a dash or number begins an item and is not part of a sentence ("on the | 12. of May")."""
     return _marked(text) in (kind, _marked(after.strip())) or _SENTENCE_END.search(before) is not None
 
@@ -151,7 +151,7 @@ def _has_ended(line: str, longest: int) -> bool:
 
 def _is_heading(text: str, after: str, longest: int, *, is_alone: bool) -> bool:
     """Whether a line that begins a paragraph is a heading: short, open, and alone or before a capital."""
-    if len(text) > MAX_HEADING or _CLOSED.search(text) or _marked(text) is not Kind.PARAGRAPH:
+    if len(text) > MAX_HEADING or _CLOSED.search(text) or _marked(text) is not BlockKind.PARAGRAPH:
         return False
     if not any(character.isalpha() for character in text):
         return False

@@ -29,7 +29,7 @@ from support_agent.company.text import collapse, refused_character
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import is_locale
 from support_agent.errors import ConfigError
-from support_agent.extraction.blocks import Block, Kind, Refusal
+from support_agent.extraction.blocks import Block, BlockKind, Refusal
 from support_agent.extraction.process import FileKind, Limits, extract
 
 MAX_FILE_BYTES = 20_000_000
@@ -233,7 +233,7 @@ def _extracted(kind: FileKind, file: Path, raw: bytes) -> tuple[Block, ...]:
 
 def _found(found: Iterable[Block], notes: tuple[str, ...] = ()) -> _Found:
     blocks = list(found)
-    headings = [(block.level, number) for number, block in enumerate(blocks) if block.kind is Kind.HEADING]
+    headings = [(block.level, number) for number, block in enumerate(blocks) if block.kind is BlockKind.HEADING]
     title = _clean(blocks[min(headings)[1]].texts[0])[0] if headings else ""
     body, more = _rewritten(blocks)
     return _Found(_short(title), body, (*notes, *more))
@@ -246,7 +246,7 @@ def _rewritten(blocks: Iterable[Block]) -> tuple[str, tuple[str, ...]]:
     for block in blocks:
         texts = [_clean(text) for text in block.texts]
         dropped += sum(count for _, count in texts)
-        left_out += block.kind is Kind.LEFT_OUT
+        left_out += block.kind is BlockKind.LEFT_OUT
         cleaned.append(block._replace(texts=tuple(text for text, _ in texts)))
     left = f"what is no text (pictures, footnotes) is left out, {left_out} in all: a comment stands in its place"
     return to_markdown(cleaned), (*((left,) if left_out else ()), *_dropped_notes(dropped))

@@ -88,7 +88,7 @@ class BadStatus(TransientError):
         self.status = status
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """An answer: its address (after redirects), media type and charset ("": none), and body."""
 
     address: str
@@ -124,7 +124,7 @@ class WebClient:
         self._trusted = frozenset(origin for origin in map(origin_of, trusted) if origin)
         self._resolver = resolver
 
-    async def get(self, address: str, kinds: frozenset[str], *, may_read: MayRead = anything) -> Answer:
+    async def get(self, address: str, kinds: frozenset[str], *, may_read: MayRead = anything) -> HttpResponse:
         """Read an address, following redirects.
 
         Args:
@@ -138,21 +138,23 @@ class WebClient:
             if not may_read(at):
                 raise _refused(at, "must not be read: another site's, or disallowed by robots.txt")
             response = await self._ask("GET", at, kinds, {}, b"")
-            if isinstance(response, Answer):
+            if isinstance(response, HttpResponse):
                 return response
             at = response
         raise _refused(address, f"redirects more than {MAX_REDIRECTS} times")
 
-    async def post(self, address: str, kinds: frozenset[str], *, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(
+        self, address: str, kinds: frozenset[str], *, headers: Mapping[str, str], body: bytes
+    ) -> HttpResponse:
         """Send a body; redirects are not followed, as the headers may hold a key. Raises as `get`."""
         response = await self._ask("POST", address, kinds, headers, body)
-        if isinstance(response, Answer):
+        if isinstance(response, HttpResponse):
             return response
         raise _refused(address, "redirects: correct the setting")
 
     async def _ask(
         self, method: str, address: str, kinds: frozenset[str], headers: Mapping[str, str], body: bytes
-    ) -> Answer | str:
+    ) -> HttpResponse | str:
         """One request: the answer, or the address that it redirects to."""
         url = _parsed(address)
         failure: Exception | None = None
@@ -195,7 +197,7 @@ class WebClient:
             method, url.copy_with(host=ip), headers={**headers, **fixed}, content=body or None, extensions=extensions
         )
 
-    async def _send(self, url: httpx.URL, request: httpx.Request, kinds: frozenset[str]) -> Answer | str:
+    async def _send(self, url: httpx.URL, request: httpx.Request, kinds: frozenset[str]) -> HttpResponse | str:
         where = str(url)
         async with httpx.AsyncHTTPTransport(verify=tls_context(), trust_env=False) as transport:
             response = await transport.handle_async_request(request)
@@ -207,7 +209,7 @@ class WebClient:
                 media_type, charset = _content_type(response.headers.get("content-type", ""))
                 if kinds and media_type not in kinds:
                     raise _refused(where, f"does not answer with {' or '.join(sorted(kinds))}")
-                return Answer(where, media_type, charset, await self._body(where, response))
+                return HttpResponse(where, media_type, charset, await self._body(where, response))
             finally:
                 await response.aclose()
 

@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.extraction.blocks import Kind as BlockKind
+from support_agent.extraction.blocks import BlockKind
 from support_agent.extraction.process import FileKind, Limits, extract
 from support_agent.mail.message import Message, attached_bytes
 from support_agent.mail.text.body import LIMIT, Attachment

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from support_agent.core.frozen import Frozen
-from support_agent.ops.backtest.judging import Judge
+from support_agent.ops.backtest.judging import AnswerMatcher
 from support_agent.ops.backtest.results import PastResult
 
 ALIKE = 0.85
@@ -62,10 +62,10 @@ def missed(titles: Mapping[int, str], results: Sequence[PastResult]) -> tuple[Mi
     return tuple(sorted(found, key=lambda one: (-one.mails, one.document)))
 
 
-def overlaps(judge: Judge) -> Iterator[Overlap]:
+def overlaps(matcher: AnswerMatcher) -> Iterator[Overlap]:
     """The pairs of documents that share much of what they say."""
-    numbers = np.array([number for number, _ in judge.sentences])
-    vectors = {int(number): judge.vectors[numbers == number] for number in np.unique(numbers)}
+    numbers = np.array([number for number, _ in matcher.sentences])
+    vectors = {int(number): matcher.vectors[numbers == number] for number in np.unique(numbers)}
     for one, other in combinations(vectors, 2):
         alike = vectors[one] @ vectors[other].T >= ALIKE
         shared, shorter = int(min(alike.any(axis=1).sum(), alike.any(axis=0).sum())), min(alike.shape)

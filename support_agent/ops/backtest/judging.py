@@ -26,7 +26,7 @@ LEAST_PART = 1 / 3
 """Of the sentences that speak for documents, a document needs this part."""
 
 
-class Judge:
+class AnswerMatcher:
     """Finds the documents that a person's answer is made of."""
 
     def __init__(self, documents: Sequence[Document], meaning: Meaning, least: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from support_agent.ops.backtest.report import AtThreshold, Report
+from support_agent.ops.backtest.report import AtThreshold, BacktestReport
 from support_agent.ops.page_templates import page_template
 
 TEMPLATE = "backtest/page.html.j2"
@@ -25,7 +25,7 @@ class Curve(NamedTuple):
     share: str
 
 
-def backtest_page(report: Report) -> str:
+def backtest_page(report: BacktestReport) -> str:
     """The page as HTML."""
     return page_template(TEMPLATE).render(report=report, curve=_curve(report.thresholds), box=(WIDTH, HEIGHT))
 

@@ -102,7 +102,7 @@ class Savings(Frozen):
     minutes_a_month_most: float
 
 
-class Report(Frozen):
+class BacktestReport(Frozen):
     """What today's agent would have done with past mail. Shares are 0..1 of `questions`.
 
     `questions` are those that people wrote and that opened a thread; `automatic` ones are counted by rule, apart.
@@ -135,7 +135,7 @@ class Report(Frozen):
     assumptions: tuple[str, ...]
 
 
-def report_of(past: Past, bench: Bench, made_at: datetime) -> Report:
+def report_of(past: Past, bench: Bench, made_at: datetime) -> BacktestReport:
     """Put the figures together."""
     settings, results = bench.settings.backtest, past.results
     asked = [one for one in results if not one.is_automatic]
@@ -145,8 +145,8 @@ def report_of(past: Past, bench: Bench, made_at: datetime) -> Report:
     waits = [one.waited_s for one in asked if one.waited_s is not None]
     instants = [one.at for one in results]
     precision = _precision((one, one.label_at(0.0)) for one in (one.as_sent() for one in answered))
-    vectors = bench.judge.meaning.vectors([one.text for one in uncovered])
-    return Report(
+    vectors = bench.matcher.meaning.vectors([one.text for one in uncovered])
+    return BacktestReport(
         made_at=made_at,
         first_at=min(instants, default=None),
         last_at=max(instants, default=None),
@@ -166,7 +166,7 @@ def report_of(past: Past, bench: Bench, made_at: datetime) -> Report:
         missed=documents.missed(titles, asked),
         clusters=clusters_of(uncovered, vectors, settings.near_questions, settings.fewest_in_cluster, len(asked)),
         dead=tuple(Count(name=f"{n}: {titles[n]}", mails=0) for n in documents.dead(titles, results)),
-        overlaps=tuple(documents.overlaps(bench.judge)),
+        overlaps=tuple(documents.overlaps(bench.matcher)),
         contradictions=(
             *bench.numbered.between(),
             *together([found for one in asked for found in one.contradictions]),

@@ -26,7 +26,7 @@ from support_agent.errors import ConfigError
 from support_agent.mail.message import Message
 from support_agent.ops.backtest.contradictions import Numbered
 from support_agent.ops.backtest.journal import Journal, Results
-from support_agent.ops.backtest.judging import Judge
+from support_agent.ops.backtest.judging import AnswerMatcher
 from support_agent.ops.backtest.pairing import Pair, own_addresses, pairs_of
 from support_agent.ops.backtest.results import ChoiceStatus, PastChoice, PastResult
 from support_agent.ops.backtest.sources import PastMails
@@ -75,7 +75,7 @@ class Bench:
     settings: Settings
     company: Company
     dry_run: DryRun
-    judge: Judge
+    matcher: AnswerMatcher
     numbered: Numbered
     version: str
     level: int | None = None
@@ -103,7 +103,7 @@ class Bench:
             is_answered=answer is not None,
             said=said[:KEPT_CHARACTERS],
             waited_s=None if waited is None else waited.total_seconds(),
-            answered_with=self.judge.documents_in(said),
+            answered_with=self.matcher.documents_in(said),
             contradictions=self.numbered.against(said),
         )
 

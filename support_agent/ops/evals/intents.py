@@ -148,7 +148,7 @@ class StepReport(Frozen):
     tokens: float
 
 
-class Report(Frozen):
+class IntentReport(Frozen):
     """The measures of one run; shares are 0..1, None where there is nothing to count.
 
     `answered_right` is, by precision, the largest share of the lines in scope that can be answered right while that
@@ -175,13 +175,13 @@ class Report(Frozen):
 PRECISIONS = (0.90, 0.95, 0.98)
 
 
-def report_of(decided: Sequence[Decided], threshold: float) -> Report:
+def report_of(decided: Sequence[Decided], threshold: float) -> IntentReport:
     """The measures over all lines; seconds, passes and tokens are per line."""
     inside = [one for one in decided if one.right]
     outside = [one for one in decided if not one.right]
     answered = [one for one in decided if one.confidence >= threshold]
     whole = _step(Step.DECIDED, decided, threshold)
-    return Report(
+    return IntentReport(
         lines=len(decided),
         in_scope=len(inside),
         accuracy=share([one.is_right for one in inside]) or 0.0,
@@ -217,7 +217,7 @@ def _step(name: Step, of: Sequence[Decided], threshold: float) -> StepReport:
 
 def evaluate(
     search: CompanySearch, way: Way, lines: Sequence[Line], stopwatch: Callable[[], float]
-) -> tuple[Report, list[Decided]]:
+) -> tuple[IntentReport, list[Decided]]:
     """Decide every line.
 
     Args:
@@ -234,7 +234,7 @@ def evaluate(
     return report_of(decided, way.least), decided
 
 
-def table(report: Report) -> str:
+def table(report: IntentReport) -> str:
     """The report as text."""
     rows = [
         ("questions", f"{report.lines}, {report.in_scope} of them in scope"),
@@ -263,5 +263,5 @@ def _shown(share: float | None) -> str:
     return "-" if share is None else f"{share:.3f}"
 
 
-def _cost(of: Report | StepReport) -> str:
+def _cost(of: IntentReport | StepReport) -> str:
     return f"{of.seconds:.3f} s, {of.forward_passes:.1f} passes, {of.tokens:.0f} tokens each"

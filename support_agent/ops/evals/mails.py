@@ -224,7 +224,7 @@ def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> 
     return results
 
 
-class Report(Frozen):
+class MailReport(Frozen):
     """How the mails came out: all of them, by kind and by language."""
 
     all: Score
@@ -232,9 +232,9 @@ class Report(Frozen):
     languages: tuple[Score, ...]
 
 
-def report_of(results: Sequence[Result]) -> Report:
+def report_of(results: Sequence[Result]) -> MailReport:
     """The totals."""
-    return Report(
+    return MailReport(
         all=total((result.score for result in results), "all"),
         kinds=_grouped(results, lambda label: label.kind),
         languages=_grouped(results, lambda label: label.language),
@@ -248,7 +248,7 @@ def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Sc
     return tuple(total(of, name) for name, of in sorted(groups.items()))
 
 
-def table(report: Report) -> str:
+def table(report: MailReport) -> str:
     """The report as text."""
     lines = []
     for what, groups in (("kind", report.kinds), ("language", report.languages), ("", (report.all,))):

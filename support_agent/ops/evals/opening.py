@@ -21,7 +21,7 @@ from support_agent.models.progress import stderr_progress
 from support_agent.ops.evals.intents import (
     OUT_OF_SCOPE,
     Decided,
-    Report,
+    IntentReport,
     Way,
     evaluate,
     read_lines,
@@ -65,7 +65,7 @@ def open_chooser(settings: Settings) -> Iterator[Chooser]:
 
 def measure_intents(
     settings: Settings, train: Path, test: Path, oos: Path | None, clock: Callable[[], float]
-) -> tuple[Report, list[Decided]]:
+) -> tuple[IntentReport, list[Decided]]:
     """Decide the questions of `test`, and of `oos`, which a person must answer; `train` has the examples of each topic.
 
     Raises:

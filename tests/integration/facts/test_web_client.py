@@ -15,7 +15,7 @@ from support_agent.errors import TransientError
 from support_agent.facts.web import client as web_client
 from support_agent.facts.web.client import (
     MAX_REDIRECTS,
-    Answer,
+    HttpResponse,
     Limits,
     WebClient,
     origin_of,
@@ -32,7 +32,7 @@ PATIENCE_S = 0.2
 """How long a caller waits for what never comes."""
 
 
-def get(client: WebClient, address: str, kinds: frozenset[str] = HTML) -> Answer:
+def get(client: WebClient, address: str, kinds: frozenset[str] = HTML) -> HttpResponse:
     """Read an address in a loop of its own."""
     return asyncio.run(client.get(address, kinds))
 
@@ -50,7 +50,7 @@ def within(work: Coroutine[None, None, T]) -> T:
 def test_a_page_comes_with_its_type_and_charset() -> None:
     with web_server(lambda _: Reply(b"<p>Hello", "Text/HTML; Charset='UTF-8'")) as web:
         answer = get(WebClient(LIMITS, trusted=[web.url]), f"{web.url}/a?b=c")
-    assert answer == Answer(f"{web.url}/a?b=c", "text/html", "utf-8", b"<p>Hello")
+    assert answer == HttpResponse(f"{web.url}/a?b=c", "text/html", "utf-8", b"<p>Hello")
     asked = web.asked[0]
     assert (asked.path, asked.query, asked.headers["user-agent"]) == ("/a", {"b": "c"}, "support-agent test")
     assert asked.headers["host"] == f"127.0.0.1:{web.port}"

@@ -15,7 +15,7 @@ from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.core.findings import Finding, Severity
 from support_agent.models.pulling import Listed, State
 from support_agent.ops.explain import timeline, why
-from support_agent.ops.replay import Replayed, Report, chosen, plan_again, replay
+from support_agent.ops.replay import Replayed, ReplayReport, chosen, plan_again, replay
 from support_agent.store.records import CaseId, MailId, OutgoingKind
 from tests.fakes_journey import JAMES, NOON, Office, write
 
@@ -43,11 +43,11 @@ def why_shown(office: Office, mail_id: MailId) -> str:
     return case_printing.why(why(office.store, case_of(office, mail_id)))
 
 
-def report(office: Office, other: Office | None = None) -> Report:
+def report(office: Office, other: Office | None = None) -> ReplayReport:
     """A replay of everything, planned again by another office where there is one."""
     mails = chosen(office.store)
     again = None if other is None else plan_again(office.store, other.dry_run, mails)
-    return Report(replayed=replay(office.store, mails), replanned=again)
+    return ReplayReport(replayed=replay(office.store, mails), replanned=again)
 
 
 VIEWS: dict[str, Callable[[Office, MailId], str]] = {
@@ -136,8 +136,8 @@ def test_empty_lists_say_so() -> None:
     """No output would look like a failure."""
     assert printing.cases(()) == "no cases yet"
     assert case_printing.why(()) == "nothing was sent in this case"
-    assert case_printing.replay(Report(replayed=())) == "0 mails replayed: nothing to do"
-    assert "\n0 mails planned again: 0 same, 0 changed" in case_printing.replay(Report(replayed=(), replanned=()))
+    assert case_printing.replay(ReplayReport(replayed=())) == "0 mails replayed: nothing to do"
+    assert "\n0 mails planned again: 0 same, 0 changed" in case_printing.replay(ReplayReport(replayed=(), replanned=()))
     assert printing.findings(()) == "0 errors, 0 warnings"
 
 
@@ -164,7 +164,7 @@ def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
         diff="-a\n+b",
         problems=("document 1 is not stored",),
     )
-    printed = case_printing.replay(Report(replayed=(*same.replayed, other)))
+    printed = case_printing.replay(ReplayReport(replayed=(*same.replayed, other)))
     assert "abc  packet           DIFFERS\n    document 1 is not stored\n    -a\n    +b\n" in printed
     assert printed.endswith("2 mails replayed: 1 of them differ")
 

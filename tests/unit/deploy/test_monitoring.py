@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support_agent.watch.metrics import METRICS, Kind
+from support_agent.watch.metrics import METRICS, MetricType
 from tests.servers.postgres import skip_or_fail
 from tests.unit.deploy.files import DEPLOY, documents
 
@@ -25,7 +25,7 @@ ALERTS = [rule for group in documents(RULES)[0]["groups"] for rule in group["rul
 EXPORTED = {
     f"{metric.name}{suffix}": metric
     for metric in METRICS
-    for suffix in (("_bucket", "_sum", "_count") if metric.kind is Kind.HISTOGRAM else ("",))
+    for suffix in (("_bucket", "_sum", "_count") if metric.kind is MetricType.HISTOGRAM else ("",))
 }
 
 

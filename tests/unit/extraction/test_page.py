@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.extraction.blocks import Block, Collector, Kind
+from support_agent.extraction.blocks import Block, BlockKind, Collector
 from support_agent.extraction.page import read_page
 
 
@@ -27,18 +27,18 @@ def test_a_page_is_headings_paragraphs_lists_tables_and_code() -> None:
     <pre>x = 1
   y</pre>tail &amp; end"""
     assert read(page) == [
-        Block(Kind.HEADING, ("Gift cards",), 1),
-        Block(Kind.PARAGRAPH, ("One, two.",)),
-        Block(Kind.PARAGRAPH, ("Three.",)),
-        Block(Kind.NUMBERED, ("a",), 0),
-        Block(Kind.ITEM, ("b",), 1),
-        Block(Kind.ITEM, ("c d",), 1),
-        Block(Kind.NUMBERED, ("e",), 0),
-        Block(Kind.PARAGRAPH, ("Prices",)),
-        Block(Kind.ROW, ("Plan", "Price", ""), 1),
-        Block(Kind.ROW, ("Pro", "9", "a month"), 1),
-        Block(Kind.CODE, ("x = 1\n  y",)),
-        Block(Kind.PARAGRAPH, ("tail & end",)),
+        Block(BlockKind.HEADING, ("Gift cards",), 1),
+        Block(BlockKind.PARAGRAPH, ("One, two.",)),
+        Block(BlockKind.PARAGRAPH, ("Three.",)),
+        Block(BlockKind.NUMBERED, ("a",), 0),
+        Block(BlockKind.ITEM, ("b",), 1),
+        Block(BlockKind.ITEM, ("c d",), 1),
+        Block(BlockKind.NUMBERED, ("e",), 0),
+        Block(BlockKind.PARAGRAPH, ("Prices",)),
+        Block(BlockKind.ROW, ("Plan", "Price", ""), 1),
+        Block(BlockKind.ROW, ("Pro", "9", "a month"), 1),
+        Block(BlockKind.CODE, ("x = 1\n  y",)),
+        Block(BlockKind.PARAGRAPH, ("tail & end",)),
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.extraction.blocks import Block, Kind, Refusal
+from support_agent.extraction.blocks import Block, BlockKind, Refusal
 from support_agent.extraction.process import KEPT_VARIABLES, PACKAGES, Extracted, FileKind, Limits, extract
 from tests.unit.extraction.files import docx, locked_pdf, paragraph, pdf
 
@@ -27,7 +27,7 @@ ENTITIES = "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]>"
 )
 def test_each_kind_of_file_gives_its_blocks(kind: FileKind, raw: bytes) -> None:
     """A pdf that is encrypted only to forbid printing opens with an empty password, as in every viewer."""
-    assert extract(kind, raw, LIMITS) == Extracted(blocks=(Block(Kind.PARAGRAPH, ("How do I cancel?",)),))
+    assert extract(kind, raw, LIMITS) == Extracted(blocks=(Block(BlockKind.PARAGRAPH, ("How do I cancel?",)),))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_no_secret_of_the_environment_reaches_the_process_that_reads_files(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     found = extract(FileKind.PDF, pdf("How do I cancel?"), LIMITS)
-    assert found == Extracted(blocks=(Block(Kind.PARAGRAPH, ("How do I cancel?",)),))
+    assert found == Extracted(blocks=(Block(BlockKind.PARAGRAPH, ("How do I cancel?",)),))
     environment = dict(line.split("=", 1) for line in arrived.read_text().splitlines() if "=" in line)
     assert "a-secret" not in environment.values()
     assert environment.keys() <= KEPT_VARIABLES | {"PWD", "OLDPWD", "SHLVL", "_"}  # a shell sets the others

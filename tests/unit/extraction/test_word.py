@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support_agent.extraction.blocks import Block, Collector, Kind
+from support_agent.extraction.blocks import Block, BlockKind, Collector
 from support_agent.extraction.word import read_word
 from tests.unit.extraction.files import paragraph, styled, table, word
 
@@ -34,11 +34,11 @@ def test_headings_are_known_by_their_styles_in_every_language() -> None:
     body += styled("Value", "<w:pStyle w:val='Ours'/>") + styled("Years", "<w:outlineLvl w:val='2'/>")
     body += styled("Text.", "<w:pStyle w:val='Loop'/>")
     assert read(body) == [
-        Block(Kind.HEADING, ("Gift cards",), 1),
-        Block(Kind.HEADING, ("Redeem",), 2),
-        Block(Kind.HEADING, ("Value",), 2),
-        Block(Kind.HEADING, ("Years",), 3),
-        Block(Kind.PARAGRAPH, ("Text.",)),
+        Block(BlockKind.HEADING, ("Gift cards",), 1),
+        Block(BlockKind.HEADING, ("Redeem",), 2),
+        Block(BlockKind.HEADING, ("Value",), 2),
+        Block(BlockKind.HEADING, ("Years",), 3),
+        Block(BlockKind.PARAGRAPH, ("Text.",)),
     ]
 
 
@@ -48,10 +48,10 @@ def test_lists_have_numbers_or_bullets_and_levels() -> None:
     body = styled("Open Billing.", number.format(0)) + styled("As the owner.", number.format(1))
     body += styled("Cards.", "<w:pStyle w:val='Punkte'/>") + styled("Off.", "<w:numPr><w:numId w:val='0'/></w:numPr>")
     assert read(body) == [
-        Block(Kind.NUMBERED, ("Open Billing.",), 0),
-        Block(Kind.ITEM, ("As the owner.",), 1),
-        Block(Kind.ITEM, ("Cards.",), 0),
-        Block(Kind.PARAGRAPH, ("Off.",)),
+        Block(BlockKind.NUMBERED, ("Open Billing.",), 0),
+        Block(BlockKind.ITEM, ("As the owner.",), 1),
+        Block(BlockKind.ITEM, ("Cards.",), 0),
+        Block(BlockKind.PARAGRAPH, ("Off.",)),
     ]
 
 
@@ -61,10 +61,10 @@ def test_tables_are_rows_and_two_tables_are_two() -> None:
     wide = f"<w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr>{paragraph('Both')}</w:tc></w:tr>"
     body = table(("Plan", "Price")).replace("</w:tbl>", f"{wide}<w:tr>{inner}</w:tr></w:tbl>")
     assert read(body + table(("Other", "table"))) == [
-        Block(Kind.ROW, ("Plan", "Price"), 1),
-        Block(Kind.ROW, ("Both", ""), 1),
-        Block(Kind.ROW, ("a b",), 1),
-        Block(Kind.ROW, ("Other", "table"), 2),
+        Block(BlockKind.ROW, ("Plan", "Price"), 1),
+        Block(BlockKind.ROW, ("Both", ""), 1),
+        Block(BlockKind.ROW, ("a b",), 1),
+        Block(BlockKind.ROW, ("Other", "table"), 2),
     ]
 
 
@@ -75,7 +75,7 @@ def test_what_word_does_not_show_is_not_read() -> None:
     hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>x</w:t></w:r><w:del><w:r><w:t>y</w:t></w:r></w:del>"
     shown = "<w:r><w:t>shown</w:t></w:r>"
     blocks = read(f"<w:p>{hidden}{shown}{box}</w:p>")
-    assert blocks == [Block(Kind.PARAGRAPH, ("box",)), Block(Kind.PARAGRAPH, ("shown",))]
+    assert blocks == [Block(BlockKind.PARAGRAPH, ("box",)), Block(BlockKind.PARAGRAPH, ("shown",))]
 
 
 def test_pictures_and_footnotes_are_named_where_they_stood() -> None:
@@ -84,9 +84,9 @@ def test_pictures_and_footnotes_are_named_where_they_stood() -> None:
     note = "<w:p><w:r><w:t>Free.</w:t></w:r><w:r><w:footnoteReference/></w:r></w:p>"
     cells = table(("a", "b")).replace("</w:tc>", f"{picture}</w:tc>", 1)
     assert read(note + cells + picture) == [
-        Block(Kind.PARAGRAPH, ("Free.",)),
-        Block(Kind.LEFT_OUT, ("a footnote",)),
-        Block(Kind.ROW, ("a", "b"), 1),
-        Block(Kind.LEFT_OUT, ("a picture",)),
-        Block(Kind.LEFT_OUT, ("a picture",)),
+        Block(BlockKind.PARAGRAPH, ("Free.",)),
+        Block(BlockKind.LEFT_OUT, ("a footnote",)),
+        Block(BlockKind.ROW, ("a", "b"), 1),
+        Block(BlockKind.LEFT_OUT, ("a picture",)),
+        Block(BlockKind.LEFT_OUT, ("a picture",)),
     ]

@@ -8,7 +8,7 @@ import pytest
 from annotated_types import Ge, Le
 
 from support_agent.planner.candidates import MODEL_REASONS, MOST_CALLS, TOPICS, Candidate, Scope
-from support_agent.tools.base import Added, Context, Kind, Pointed, Tool
+from support_agent.tools.base import Added, Context, Pointed, Tool, ToolKind
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.closed import TablePointer
 from support_agent.tools.data import Aggregation, Keep, Order
@@ -45,7 +45,7 @@ def test_every_call_that_is_offered_is_one_that_the_catalogue_takes(made: Scope)
 
 
 def test_facts_are_looked_for_by_the_program_alone() -> None:
-    assert not any(TOOLS[tool].kind is Kind.FACT for tool in offered(with_rows().calls()))
+    assert not any(TOOLS[tool].kind is ToolKind.FACT for tool in offered(with_rows().calls()))
 
 
 def test_of_topics_only_the_short_list_is_offered() -> None:
@@ -103,7 +103,7 @@ class Shift(Tool):
     """Shift the rows."""
 
     name: ClassVar[str] = "shift"
-    kind: ClassVar[Kind] = Kind.DATA
+    kind: ClassVar[ToolKind] = ToolKind.DATA
 
     pointer: TablePointer
     by: Annotated[int, Ge(1), Le(3)]
@@ -116,7 +116,7 @@ class Wide(Tool):
     """Something with more members than a choice has."""
 
     name: ClassVar[str] = "wide"
-    kind: ClassVar[Kind] = Kind.ANSWER
+    kind: ClassVar[ToolKind] = ToolKind.ANSWER
 
     one: Annotated[int, Ge(1), Le(500)]
 

@@ -21,7 +21,7 @@ from support_agent.planner.forms import FORMS, LISTED, NO_FORM
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.tools.base import Context, Examples, Kind, Match
+from support_agent.tools.base import Context, Examples, Match, ToolKind
 from support_agent.tools.catalogue import TOOLS
 from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
@@ -438,6 +438,6 @@ def test_a_calibrated_threshold_holds_for_its_kind_alone_and_is_recorded() -> No
 def test_a_series_and_a_record_have_calibrated_thresholds_as_well() -> None:
     assert set(TOPIC_KINDS.values()) == {"document", "field", "series", "record"}
     for tool in TOPIC_KINDS:
-        assert TOOLS[tool].kind is Kind.ANSWER
+        assert TOOLS[tool].kind is ToolKind.ANSWER
     for name, listed in TOOLS.items():
-        assert listed.kind is not Kind.ANSWER or name in TOPIC_KINDS or name == "ask_clarification"
+        assert listed.kind is not ToolKind.ANSWER or name in TOPIC_KINDS or name == "ask_clarification"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.errors import ToolCallRejected
-from support_agent.tools.base import Context, Kind, Tool
+from support_agent.tools.base import Context, Tool, ToolKind
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.closed import members_of
 from tests.unit.tools.fakes import context, eur, invoice, operand, pointing, record_item, row, table
@@ -38,22 +38,22 @@ def code_of(name: str, arguments: dict[str, Any], context: Context) -> str:
 def test_the_catalogue_has_the_tools_of_the_design_by_their_own_names() -> None:
     """A new tool is seen here, and so is one that goes."""
     assert {name: tool.kind for name, tool in TOOLS.items()} == {
-        "send_document": Kind.ANSWER,
-        "send_account_field": Kind.ANSWER,
-        "send_table": Kind.ANSWER,
-        "send_aggregate": Kind.ANSWER,
-        "send_record": Kind.ANSWER,
-        "ask_clarification": Kind.ANSWER,
-        "fetch_series": Kind.DATA,
-        "fetch_record": Kind.DATA,
-        "filter": Kind.DATA,
-        "sort": Kind.DATA,
-        "aggregate": Kind.DATA,
-        "calculate": Kind.DATA,
-        "find_documents": Kind.FACT,
-        "find_evidence": Kind.FACT,
-        "escalate": Kind.ENDING,
-        "finish": Kind.ENDING,
+        "send_document": ToolKind.ANSWER,
+        "send_account_field": ToolKind.ANSWER,
+        "send_table": ToolKind.ANSWER,
+        "send_aggregate": ToolKind.ANSWER,
+        "send_record": ToolKind.ANSWER,
+        "ask_clarification": ToolKind.ANSWER,
+        "fetch_series": ToolKind.DATA,
+        "fetch_record": ToolKind.DATA,
+        "filter": ToolKind.DATA,
+        "sort": ToolKind.DATA,
+        "aggregate": ToolKind.DATA,
+        "calculate": ToolKind.DATA,
+        "find_documents": ToolKind.FACT,
+        "find_evidence": ToolKind.FACT,
+        "escalate": ToolKind.ENDING,
+        "finish": ToolKind.ENDING,
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, SecretStr
 
 from support_agent.errors import ConfigError
-from support_agent.tools.base import Context, Ended, Kind, Tool
+from support_agent.tools.base import Context, Ended, Tool, ToolKind
 from support_agent.tools.closed import (
     MAX_MEMBERS,
     ClarificationNumber,
@@ -55,7 +55,7 @@ def define(annotation: Any, **config: Any) -> type[Tool]:
     class Example(Tool):
         model_config = cast(ConfigDict, config)
         name: ClassVar[str] = "example"
-        kind: ClassVar[Kind] = Kind.ENDING
+        kind: ClassVar[ToolKind] = ToolKind.ENDING
 
         argument: annotation
 
@@ -144,7 +144,7 @@ def test_an_open_argument_beside_closed_ones_is_found_and_named() -> None:
 
         class Example(Tool):
             name: ClassVar[str] = "example"
-            kind: ClassVar[Kind] = Kind.ENDING
+            kind: ClassVar[ToolKind] = ToolKind.ENDING
 
             number: DocumentNumber
             note: str
@@ -217,7 +217,7 @@ def test_a_tool_without_arguments_is_closed() -> None:
 
     class Nothing(Tool):
         name: ClassVar[str] = "nothing"
-        kind: ClassVar[Kind] = Kind.ENDING
+        kind: ClassVar[ToolKind] = ToolKind.ENDING
 
         def run(self, context: Context) -> Ended:
             return Ended(reason=None)

@@ -14,7 +14,7 @@ from support_agent.models import observed
 from support_agent.outbound.sender import SendResult
 from support_agent.store.records import MailStatus
 from support_agent.watch import metrics
-from support_agent.watch.metrics import METRICS, Kind
+from support_agent.watch.metrics import METRICS, MetricType
 from support_agent.watch.observer import result_of
 from support_agent.watch.recorder import Recorder, Sample
 from support_agent.workflow.stages import Outcome
@@ -27,8 +27,8 @@ def test_names_and_labels_are_as_prometheus_wants_them() -> None:
     for metric in METRICS:
         assert re.fullmatch(r"support_agent_[a-z_]+", metric.name)
         assert metric.help.endswith(".")
-        assert (metric.kind is Kind.COUNTER) == metric.name.endswith("_total")
-        assert metric.kind is not Kind.HISTOGRAM or metric.name.endswith("_seconds")
+        assert (metric.kind is MetricType.COUNTER) == metric.name.endswith("_total")
+        assert metric.kind is not MetricType.HISTOGRAM or metric.name.endswith("_seconds")
         assert all(values for values in metric.labels.values())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_agent.company.importing.plain_text import blocks_of_text, join_pages
-from support_agent.extraction.blocks import Block, Kind
+from support_agent.extraction.blocks import Block, BlockKind
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -37,15 +37,19 @@ def test_a_letter_as_people_type_it() -> None:
     """Underlined and lonely lines are headings, wrapped lines are joined, marked lines are items."""
     blocks = list(blocks_of_text(WRAPPED))
     assert [(block.kind, block.texts[0], block.level) for block in blocks] == [
-        (Kind.HEADING, "Refund policy", 1),
-        (Kind.PARAGRAPH, "A yearly plan can be refunded in full within 30 days of the first payment and renewal.", 0),
-        (Kind.PARAGRAPH, "Monthly plans are not refunded, because they can be cancelled at any time.", 0),
-        (Kind.HEADING, "How to ask", 2),
-        (Kind.NUMBERED, "Open Billing and choose the invoice.", 0),
-        (Kind.NUMBERED, "Press Refund.", 0),
-        (Kind.PARAGRAPH, "We never refund:", 0),
-        (Kind.ITEM, "seats", 0),
-        (Kind.ITEM, "domains", 0),
+        (BlockKind.HEADING, "Refund policy", 1),
+        (
+            BlockKind.PARAGRAPH,
+            "A yearly plan can be refunded in full within 30 days of the first payment and renewal.",
+            0,
+        ),
+        (BlockKind.PARAGRAPH, "Monthly plans are not refunded, because they can be cancelled at any time.", 0),
+        (BlockKind.HEADING, "How to ask", 2),
+        (BlockKind.NUMBERED, "Open Billing and choose the invoice.", 0),
+        (BlockKind.NUMBERED, "Press Refund.", 0),
+        (BlockKind.PARAGRAPH, "We never refund:", 0),
+        (BlockKind.ITEM, "seats", 0),
+        (BlockKind.ITEM, "domains", 0),
     ]
 
 
@@ -105,4 +109,4 @@ def test_a_line_on_two_pages_is_no_header() -> None:
 
 def test_no_text_is_no_block() -> None:
     assert list(blocks_of_text(" \n\n ---\n")) == []
-    assert list(blocks_of_text("x")) == [Block(Kind.PARAGRAPH, ("x",))]
+    assert list(blocks_of_text("x")) == [Block(BlockKind.PARAGRAPH, ("x",))]

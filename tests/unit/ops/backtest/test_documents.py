@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support_agent.ops.backtest.documents import dead, missed, overlaps
-from support_agent.ops.backtest.judging import Judge
+from support_agent.ops.backtest.judging import AnswerMatcher
 from tests.unit.ops.backtest.made import MEANING, choice, document, result
 
 TITLES = {1: "Refunds", 2: "Seats", 3: "Fax"}
@@ -33,6 +33,6 @@ def test_documents_overlap_if_they_share_a_part_of_the_shorter_ones_sentences() 
     one = document(1, f"{shared} Links on paid plans never end.")
     other = document(2, f"{shared} Administrators may forbid links to strangers. The log shows who opened what.")
     third = document(3, "Something else altogether is written down here.")
-    (found,) = overlaps(Judge([one, other, third], MEANING, 0.6))
+    (found,) = overlaps(AnswerMatcher([one, other, third], MEANING, 0.6))
     assert (found.one, found.other, found.sentences) == (1, 2, 2)
     assert found.share == 2 / 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support_agent.ops.backtest.judging import Judge, label_of
+from support_agent.ops.backtest.judging import AnswerMatcher, label_of
 from support_agent.ops.backtest.meaning import sentences_of
 from support_agent.store.desk_records import LabelOutcome
 from tests.unit.ops.backtest.made import MEANING, document
@@ -15,26 +15,26 @@ SEATS = document(2, "Seats are added in Billing. A removed member keeps no seat 
 
 
 @pytest.fixture
-def judge() -> Judge:
-    return Judge([REFUNDS, SEATS], MEANING, 0.6)
+def matcher() -> AnswerMatcher:
+    return AnswerMatcher([REFUNDS, SEATS], MEANING, 0.6)
 
 
-def test_an_answer_is_made_of_the_document_whose_sentences_it_says_again(judge: Judge) -> None:
-    assert judge.documents_in("Hello Anna,\n\nA yearly plan is refunded in 30 days.\n\nRegards") == (1,)
+def test_an_answer_is_made_of_the_document_whose_sentences_it_says_again(matcher: AnswerMatcher) -> None:
+    assert matcher.documents_in("Hello Anna,\n\nA yearly plan is refunded in 30 days.\n\nRegards") == (1,)
 
 
-def test_an_answer_can_be_made_of_two_documents(judge: Judge) -> None:
+def test_an_answer_can_be_made_of_two_documents(matcher: AnswerMatcher) -> None:
     answer = "A yearly plan is refunded within 30 days. And: seats are added in Billing."
-    assert judge.documents_in(answer) == (1, 2)
+    assert matcher.documents_in(answer) == (1, 2)
 
 
-def test_an_answer_in_own_words_is_made_of_none(judge: Judge) -> None:
-    assert judge.documents_in("My colleague Petra is going to call you tomorrow morning.") == ()
-    assert judge.documents_in("") == ()
+def test_an_answer_in_own_words_is_made_of_none(matcher: AnswerMatcher) -> None:
+    assert matcher.documents_in("My colleague Petra is going to call you tomorrow morning.") == ()
+    assert matcher.documents_in("") == ()
 
 
-def test_a_link_to_a_document_names_it(judge: Judge) -> None:
-    assert judge.documents_in("Please see https://harborfile.example/help/2") == (2,)
+def test_a_link_to_a_document_names_it(matcher: AnswerMatcher) -> None:
+    assert matcher.documents_in("Please see https://harborfile.example/help/2") == (2,)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from support_agent.ops.backtest.page import backtest_page
-from support_agent.ops.backtest.report import Report
+from support_agent.ops.backtest.report import BacktestReport
 from tests.fakes_journey import Office
 from tests.unit.ops.backtest.made import choice, result
 from tests.unit.ops.backtest.test_report import report
@@ -13,7 +13,7 @@ from tests.unit.ops.backtest.test_report import report
 HOSTILE = "<script>alert(1)</script> \u202e {{ 7 * 7 }} <img src=x onerror=alert(1)>"
 
 
-def full(office: Office, text: str = "Do you offer training?") -> Report:
+def full(office: Office, text: str = "Do you offer training?") -> BacktestReport:
     uncovered = [result(number, question=text, said=text) for number in range(3)]
     sent = [result(number, choice(confidence=0.6 + number / 100), answered_with=(1,)) for number in range(5)]
     return report(office, [*uncovered, *sent, result(9, question=text, answered_with=(1,))])

@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.ops.backtest.pairing import Pair
-from support_agent.ops.backtest.report import Precision, Report, report_of
+from support_agent.ops.backtest.report import BacktestReport, Precision, report_of
 from support_agent.ops.backtest.results import PastResult
 from support_agent.ops.backtest.running import Past, model_free
 from support_agent.ops.backtest.sources import PastMails
@@ -20,7 +20,7 @@ from tests.unit.ops.backtest.test_running import bench_of
 MADE_AT = START + timedelta(days=30)
 
 
-def report(office: Office, results: Sequence[PastResult], level: int | None = None) -> Report:
+def report(office: Office, results: Sequence[PastResult], level: int | None = None) -> BacktestReport:
     mail = past_mail(raw(1))
     pairs = [Pair(mail, follow_ups=1) for _ in results]
     return report_of(Past(PastMails((mail,) * len(results), 2, 3), pairs, results), bench_of(office, level), MADE_AT)

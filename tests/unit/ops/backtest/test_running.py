@@ -17,7 +17,7 @@ from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backtest.contradictions import Numbered
 from support_agent.ops.backtest.journal import Journal
-from support_agent.ops.backtest.judging import Judge
+from support_agent.ops.backtest.judging import AnswerMatcher
 from support_agent.ops.backtest.pairing import Pair
 from support_agent.ops.backtest.running import (
     Bench,
@@ -48,7 +48,7 @@ def bench_of(office: Office, level: int | None = None) -> Bench:
         settings=office.settings,
         company=company,
         dry_run=dry_run_of(office.settings, company, office.decider.templates, lambda: decider),
-        judge=Judge(company.texts, MEANING, 0.6),
+        matcher=AnswerMatcher(company.texts, MEANING, 0.6),
         numbered=Numbered(company.texts, MEANING),
         version="v" * 64,
         level=level,
