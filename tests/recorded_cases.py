@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from support_agent.facts.inquiry.memory import Memory, begin, with_evidence
-from support_agent.facts.inquiry.policy import Action, Limits
+from support_agent.facts.inquiry.policy import Action, InquiryLimits
 from support_agent.facts.learning.recorded import RecordedCase, State
 from support_agent.tools.fact_trace import Evidence
 
 LOOK = Action.ACQUIRE
-LIMITS = Limits(retrievals=2, drafts=0)
+LIMITS = InquiryLimits(retrievals=2, drafts=0)
 OPINIONS = {f"{n} passages": 0.9 for n in range(9)}
 
 
@@ -16,7 +16,7 @@ def found(memory: Memory, sources: int) -> Memory:
     return with_evidence(memory, [Evidence(source=f"document:{n}", first=0, last=0, grade=0.5) for n in range(sources)])
 
 
-def made_case(number: int, *, is_answerable: bool, limits: Limits = LIMITS) -> RecordedCase:
+def made_case(number: int, *, is_answerable: bool, limits: InquiryLimits = LIMITS) -> RecordedCase:
     """A look of two seconds, and another one that finds nothing new."""
     start = begin(f"case {number}", f"Question {number}?")
     once = found(start, 1 if is_answerable else 4)

@@ -19,7 +19,7 @@ from support_agent.config.backtest import PROVEN_BY_MAIL
 from support_agent.errors import ConfigError
 
 if TYPE_CHECKING:
-    from support_agent.ops.backtest.running import Step
+    from support_agent.ops.backtest.running import RunProgress
 
 WORK_FOLDER = "backtest-work"
 PROGRESS_EVERY_S = 10.0
@@ -157,11 +157,11 @@ def _utc(day: datetime | None) -> datetime | None:
     return None if day is None else day.replace(tzinfo=UTC)
 
 
-def _progress() -> Callable[[Step], None]:
+def _progress() -> Callable[[RunProgress], None]:
     """Print on stderr how far a run is, every few seconds."""
     last = time.monotonic()
 
-    def progress(step: Step) -> None:
+    def progress(step: RunProgress) -> None:
         nonlocal last
         if step.done < step.total and time.monotonic() - last < PROGRESS_EVERY_S:
             return

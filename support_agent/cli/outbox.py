@@ -73,12 +73,12 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 def _apply(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
     from support_agent.app.wiring import open_store
-    from support_agent.outbound.outbox_choices import Choice
+    from support_agent.outbound.outbox_choices import OutboxChoice
     from support_agent.workflow.approval import choose
 
     group_config, group_json = context.obj
     settings = settings_of(config or group_config)
     with open_store(settings) as store:
-        confirmed = choose(store, settings, outbox_id, Choice(choice), now)
+        confirmed = choose(store, settings, outbox_id, OutboxChoice(choice), now)
     was = "" if confirmed.is_new else ", as before"
     print_data(confirmed, as_json or group_json, f"{confirmed.outbox_id}: {confirmed.status.value}{was}")

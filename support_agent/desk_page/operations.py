@@ -22,7 +22,7 @@ from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.embedders import needed_models
 from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.ops.store_health import ended
-from support_agent.outbound.outbox_choices import Choice, Entry, choices_for, entries
+from support_agent.outbound.outbox_choices import OutboxChoice, OutboxEntry, choices_for, entries
 from support_agent.planner.calibration import read_calibration
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
@@ -49,8 +49,8 @@ AGE_STEP_S = 300
 class Listed(NamedTuple):
     """A mail of the outbox with what may be decided about it."""
 
-    entry: Entry
-    choices: tuple[Choice, ...]
+    entry: OutboxEntry
+    choices: tuple[OutboxChoice, ...]
 
 
 class Limit(NamedTuple):
@@ -101,8 +101,8 @@ def act(desk: Desk, visit: Visit) -> Result:
                 return _resumed(desk, visit)
             case "check":
                 return _checked(desk, visit)
-            case Choice.RETRY | Choice.SENT | Choice.GIVE_UP | Choice.UNDO:
-                return _chosen(desk, visit, Choice(what))
+            case OutboxChoice.RETRY | OutboxChoice.SENT | OutboxChoice.GIVE_UP | OutboxChoice.UNDO:
+                return _chosen(desk, visit, OutboxChoice(what))
             case _:
                 raise NotFound
     except SupportAgentError as error:
@@ -125,7 +125,7 @@ def _checked(desk: Desk, visit: Visit) -> Result:
     )
 
 
-def _chosen(desk: Desk, visit: Visit, choice: Choice) -> Result:
+def _chosen(desk: Desk, visit: Visit, choice: OutboxChoice) -> Result:
     """An admin decides as the operator does on the command line, so the desk is not notified of it as news."""
     who = visit.person.address
     by = Approver(DeliverySource.OPERATOR, who, f"{choice.value}, by {who}, on the desk's page", LabelSource.BY_HAND)

@@ -23,7 +23,7 @@ from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.ops.backtest.journal import Remembered
 from support_agent.ops.backtest.pairing import Pair, own_addresses, pairs_of
-from support_agent.ops.backtest.running import Bench, Step, run
+from support_agent.ops.backtest.running import Bench, RunProgress, run
 from support_agent.ops.backtest.sources import collect, in_store
 from support_agent.ops.backtest.what_if import WhatIf, compare
 from support_agent.ops.publishing import Draft, tried
@@ -52,7 +52,7 @@ class Trial:
     """How far a trial is: its last step, and in the end what would change or why that is not known."""
 
     file: str
-    step: Step | None = None
+    step: RunProgress | None = None
     found: WhatIf | None = None
     problem: str = ""
 
@@ -162,10 +162,10 @@ class Trials:
         pairs = past_pairs(store, settings, now)
         total = 2 * len(pairs)
 
-        def progress_from(offset: int) -> Callable[[Step], None]:
-            def progress(step: Step) -> None:
+        def progress_from(offset: int) -> Callable[[RunProgress], None]:
+            def progress(step: RunProgress) -> None:
                 left = step.seconds_left if step.seconds_left is None or offset else 2 * step.seconds_left
-                self._tell(draft.digest, step=Step(offset + step.done, total, left))
+                self._tell(draft.digest, step=RunProgress(offset + step.done, total, left))
 
             return progress
 

@@ -41,7 +41,7 @@ class FileKind(StrEnum):
     HTML = "html"
 
 
-class Limits(Frozen):
+class ExtractionLimits(Frozen):
     """The limits for reading one file."""
 
     max_characters: int
@@ -57,7 +57,7 @@ class Extracted(Frozen):
     refusal: Refusal | None = None
 
 
-def extract(kind: FileKind, raw: bytes, limits: Limits) -> Extracted:
+def extract(kind: FileKind, raw: bytes, limits: ExtractionLimits) -> Extracted:
     """Read the text of a file as blocks.
 
     A pdf gives one paragraph for each page, with its lines, because it has no other structure.

@@ -48,7 +48,7 @@ GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neigh
 """HNSW search wide enough that the nearest entry of 50,000 is found; the benchmark measures it."""
 
 
-class Entry(Frozen):
+class IndexEntry(Frozen):
     """One text of one option; `kind` is its part ("head", "question", "section")."""
 
     key: str = Field(min_length=1)
@@ -296,7 +296,7 @@ class Index:
             self._version = version_of(self._collection.ids())
         return self._version
 
-    def update(self, entries: Iterable[Entry]) -> int:
+    def update(self, entries: Iterable[IndexEntry]) -> int:
         """Make the collection hold exactly these entries; returns how many texts had to be embedded.
 
         New entries are there before old ones go, and an update that was interrupted is finished by the next.
@@ -314,14 +314,14 @@ class Index:
         self._version, self._wanted = version_of(wanted), frozenset(wanted)
         return n_new
 
-    def held(self, keys: Sequence[str] | None = None) -> tuple[list[Entry], Vectors]:
+    def held(self, keys: Sequence[str] | None = None) -> tuple[list[IndexEntry], Vectors]:
         """The entries of these options, or of all, and their vectors, in an order that depends on the entries alone.
 
         Raises:
             TransientError: the vector store does not answer.
         """
         metadatas, vectors = self._collection.stored("key", keys)
-        entries = [Entry.model_validate(metadata) for metadata in metadatas]
+        entries = [IndexEntry.model_validate(metadata) for metadata in metadatas]
         mine = [row for row, entry in enumerate(entries) if self._is_mine(self._id_of(entry))]
         order = sorted(mine, key=lambda row: (entries[row].key, entries[row].kind, entries[row].text))
         return [entries[row] for row in order], vectors[order]
@@ -330,7 +330,7 @@ class Index:
         """Whether the entry is of the last update: others are of another process, with other files."""
         return self._wanted is None or identifier in self._wanted
 
-    def _id_of(self, entry: Entry) -> str:
+    def _id_of(self, entry: IndexEntry) -> str:
         return id_of(self._embedder.name, entry.key, entry.kind, entry.text)
 
     def candidates(self, vectors: Vectors, n_keys: int) -> list[str]:

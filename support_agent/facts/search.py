@@ -31,7 +31,7 @@ from support_agent.company.text import split_sentences
 from support_agent.errors import TransientError
 from support_agent.facts.answer_kinds import kinds_version, log_odds
 from support_agent.facts.classifier import Classifier
-from support_agent.facts.index import Entry, Index, id_of
+from support_agent.facts.index import Index, IndexEntry, id_of
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import acts_of, is_marked
 from support_agent.facts.sections import SectionVote
@@ -88,7 +88,7 @@ class _Words:
 class _Fitted(NamedTuple):
     """The data of topics: of all topics if the company has few, else of those that may answer a question."""
 
-    entries: list[Entry]
+    entries: list[IndexEntry]
     vectors: dict[str, Vectors]
     classifier: Classifier
     words: _Words
@@ -160,7 +160,7 @@ class CompanySearch:
             TransientError: the vector store does not answer.
         """
         entries = [
-            Entry(key=topic.key, kind=kind, text=text)
+            IndexEntry(key=topic.key, kind=kind, text=text)
             for topic in topics
             for kind, texts in topic.texts().items()
             for text in dict.fromkeys(texts)
@@ -303,7 +303,7 @@ def _scores(fitted: _Fitted, text: str, asked: Mapping[str, Vectors]) -> dict[st
     return {key: (word, float(score)) for key, word, score in zip(fitted.names, words, joined, strict=True)}
 
 
-def _runs(entries: Sequence[Entry]) -> tuple[list[str], list[int]]:
+def _runs(entries: Sequence[IndexEntry]) -> tuple[list[str], list[int]]:
     """The topics of the grouped entries, and where each group begins."""
     starts = [place for place in range(len(entries)) if place == 0 or entries[place].key != entries[place - 1].key]
     return [entries[start].key for start in starts], starts

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from support_agent.extraction.blocks import Refusal
-from support_agent.extraction.process import FileKind, Limits, extract
+from support_agent.extraction.process import ExtractionLimits, FileKind, extract
 from support_agent.mail.text.decoding import decode_bytes
 
 MAX_ENTRIES = 5_000
@@ -30,7 +30,7 @@ MAX_RATIO, RATIO_FROM_BYTES = 250, 5_000_000
 MAX_DEPTH = 2
 """An archive in an archive: a spreadsheet behind a chart of a document."""
 MAX_PAGES = 500
-PDF_LIMITS = Limits(max_characters=2_000_000, max_pages=MAX_PAGES, timeout_s=15.0, memory_bytes=1_000_000_000)
+PDF_LIMITS = ExtractionLimits(max_characters=2_000_000, max_pages=MAX_PAGES, timeout_s=15.0, memory_bytes=1_000_000_000)
 """A longer PDF is refused. A page of text takes some milliseconds."""
 
 BYTE_ORDER = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -30,7 +30,7 @@ UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
 PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
 
 
-class Choice(StrEnum):
+class OutboxChoice(StrEnum):
     """A person's decision about a mail of the outbox."""
 
     APPROVE = "approve"
@@ -53,8 +53,8 @@ _BUSY = "it is being sent right now: look again in a moment"
 _PROPOSED = "a person must approve it first: `support-agent outbox approve`"
 _CANCELLED = "a person did not want it sent"
 _NOT_PROPOSED = "only a proposed answer is approved"
-RULES: Mapping[Choice, _Rule] = {
-    Choice.APPROVE: _Rule(
+RULES: Mapping[OutboxChoice, _Rule] = {
+    OutboxChoice.APPROVE: _Rule(
         READY,
         (PROPOSED,),
         "approved",
@@ -64,7 +64,7 @@ RULES: Mapping[Choice, _Rule] = {
             **dict.fromkeys((SENDING, UNCERTAIN, FAILED), _NOT_PROPOSED),
         },
     ),
-    Choice.UNDO: _Rule(
+    OutboxChoice.UNDO: _Rule(
         CANCELLED,
         (PROPOSED, READY),
         "undone",
@@ -75,7 +75,7 @@ RULES: Mapping[Choice, _Rule] = {
             FAILED: "it did not go out",
         },
     ),
-    Choice.RETRY: _Rule(
+    OutboxChoice.RETRY: _Rule(
         READY,
         (UNCERTAIN, FAILED),
         "to be sent again",
@@ -86,7 +86,7 @@ RULES: Mapping[Choice, _Rule] = {
             CANCELLED: _CANCELLED,
         },
     ),
-    Choice.SENT: _Rule(
+    OutboxChoice.SENT: _Rule(
         SENT,
         (UNCERTAIN,),
         "it went out",
@@ -98,7 +98,7 @@ RULES: Mapping[Choice, _Rule] = {
             CANCELLED: _CANCELLED,
         },
     ),
-    Choice.GIVE_UP: _Rule(
+    OutboxChoice.GIVE_UP: _Rule(
         FAILED,
         (READY, UNCERTAIN, FAILED),
         "given up",
@@ -120,7 +120,7 @@ class ChoiceResult(Frozen):
     is_new: bool
 
 
-class Entry(Frozen):
+class OutboxEntry(Frozen):
     """A mail whose delivery is not confirmed: `age_s` counts from queueing, `detail` is the latest news about it."""
 
     outbox_id: OutboxId
@@ -140,7 +140,7 @@ def entries(
     statuses: Collection[OutboxStatus] = UNCONFIRMED,
     limit: int | None = None,
     after: OutboxId | None = None,
-) -> list[Entry]:
+) -> list[OutboxEntry]:
     """Mails of the outbox whose delivery is not confirmed, oldest first, without those that a person gave up.
 
     Args:
@@ -149,7 +149,7 @@ def entries(
         after: Only mails after this one in the list.
     """
     return [
-        Entry(
+        OutboxEntry(
             outbox_id=row.id,
             status=row.status,
             kind=row.kind,
@@ -164,19 +164,19 @@ def entries(
     ]
 
 
-def choices_for(entry: Entry) -> tuple[Choice, ...]:
+def choices_for(entry: OutboxEntry) -> tuple[OutboxChoice, ...]:
     """What a person may decide about a mail that is listed, besides to approve it, which its case shows."""
     return tuple(
         choice
         for choice, rule in RULES.items()
-        if choice is not Choice.APPROVE
+        if choice is not OutboxChoice.APPROVE
         and entry.status in rule.sources
-        and (choice is not Choice.UNDO or entry.kind is OutgoingKind.ANSWER)
+        and (choice is not OutboxChoice.UNDO or entry.kind is OutgoingKind.ANSWER)
     )
 
 
 def apply_choice(
-    store: Store, outbox_id: str, choice: Choice, now: datetime, who: str = DeliverySource.OPERATOR.value
+    store: Store, outbox_id: str, choice: OutboxChoice, now: datetime, who: str = DeliverySource.OPERATOR.value
 ) -> ChoiceResult:
     """Apply a person's choice to a mail; the same choice twice changes nothing.
 
@@ -187,11 +187,12 @@ def apply_choice(
         ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice.
     """
     record, rule, by = choosable(store, outbox_id, choice), RULES[choice], DeliverySource.OPERATOR
-    if choice is Choice.RETRY:  # before the update: else a crash in between leaves a ready mail that fails at once
+    # Before the update: else a crash in between leaves a ready mail that fails at once.
+    if choice is OutboxChoice.RETRY:
         store.suppressions.lift(record.recipient)
     with store.database.together():
         is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {who}", now, rule.sources)
-        if is_new and record.kind is OutgoingKind.PACKET and choice is Choice.RETRY:
+        if is_new and record.kind is OutgoingKind.PACKET and choice is OutboxChoice.RETRY:
             _revive_acknowledgement(store, record.mail_id, now)
     return ChoiceResult(outbox_id=record.id, status=rule.after, is_new=is_new)
 
@@ -205,7 +206,7 @@ def _revive_acknowledgement(store: Store, mail_id: MailId, now: datetime) -> Non
             store.deliveries.update(row.id, READY, by, detail, now, (CANCELLED,))
 
 
-def choosable(store: Store, outbox_id: str, choice: Choice) -> OutboxRecord:
+def choosable(store: Store, outbox_id: str, choice: OutboxChoice) -> OutboxRecord:
     """The mail that a choice is about, if its status allows the choice.
 
     Raises:
@@ -214,7 +215,7 @@ def choosable(store: Store, outbox_id: str, choice: Choice) -> OutboxRecord:
     record = store.outbox.get(OutboxId(outbox_id))
     if record is None:
         raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
-    if choice is Choice.UNDO and record.kind is not OutgoingKind.ANSWER:
+    if choice is OutboxChoice.UNDO and record.kind is not OutgoingKind.ANSWER:
         raise PermanentError(f"{outbox_id} is a {record.kind.value}: only answers are undone", code="outbox_kind")
     if why := RULES[choice].refused.get(record.status):
         raise PermanentError(f"{outbox_id} is {record.status}: {why}", code="outbox_status")

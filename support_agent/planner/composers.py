@@ -39,7 +39,7 @@ class Composed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Step:
+class ComposingStep:
     """What the model is asked: the question, the calls so far with their results, and the calls that may follow."""
 
     question: str
@@ -51,7 +51,7 @@ class Step:
 class Composer(Protocol):
     """Asks a model for the next call."""
 
-    def compose(self, step: Step) -> Composed:
+    def compose(self, step: ComposingStep) -> Composed:
         """One of the step's calls.
 
         Raises:
@@ -76,7 +76,7 @@ class ServerComposer:
     def __init__(self, model: CallModel) -> None:
         self._model = model
 
-    def compose(self, step: Step) -> Composed:
+    def compose(self, step: ComposingStep) -> Composed:
         """One of the step's calls, with no probability.
 
         Raises:
@@ -102,7 +102,7 @@ class ScoringComposer:
         self._picker = Picker(model)
         self._model_votes = model_votes
 
-    def compose(self, step: Step) -> Composed:
+    def compose(self, step: ComposingStep) -> Composed:
         """One of the step's calls, and how likely it is among them."""
         return _Decoding(self._picker, self._model_votes, step).call()
 
@@ -110,7 +110,7 @@ class ScoringComposer:
 class _Decoding:
     """The state of decoding one call."""
 
-    def __init__(self, picker: Picker, model_votes: ModelVotes, step: Step) -> None:
+    def __init__(self, picker: Picker, model_votes: ModelVotes, step: ComposingStep) -> None:
         self.picker = picker
         self.model_votes = model_votes
         self.step = step
@@ -176,7 +176,7 @@ class _Decoding:
         return picks.scores
 
 
-def schemas(step: Step) -> tuple[type[BaseModel], ...]:
+def schemas(step: ComposingStep) -> tuple[type[BaseModel], ...]:
     """The tools of a step as pydantic models: each argument an enumeration whose description explains the members."""
     tools = dict.fromkeys(call.tool for call in step.calls)
     return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.heuristics) for tool in tools)

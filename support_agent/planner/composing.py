@@ -24,7 +24,7 @@ from support_agent.errors import ToolCallRejected
 from support_agent.planner.answer_content import words_of_period
 from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
-from support_agent.planner.composers import Composed, Composer, Step
+from support_agent.planner.composers import Composed, Composer, ComposingStep
 from support_agent.planner.forms import named_in
 from support_agent.planner.heuristics import Heuristics
 from support_agent.planner.plan_run import USUAL_PERIODS, PlanRun, Stop, clarification_probability
@@ -68,7 +68,7 @@ class ComposedRun(PlanRun):
         words = [word for name in named for word in words_of_period(self.context.periods[name], self.context)]
         return [*super().other_content(item), *words]
 
-    def compose(self, step: Step) -> Composed:
+    def compose(self, step: ComposingStep) -> Composed:
         """The model's next call, after a bounded number of tries."""
 
         def ask() -> Composed:
@@ -122,7 +122,7 @@ class _Question:
         """
         refused = 0
         for _ in range(self.plan_run.limits.max_steps):
-            step = Step(self.context.current_question, tuple(self.so_far), self.scope.calls(), self.heuristics)
+            step = ComposingStep(self.context.current_question, tuple(self.so_far), self.scope.calls(), self.heuristics)
             composed = self.plan_run.compose(step)
             if composed.call.tool == Finish.name:
                 return tuple(self.scope.items)

@@ -120,7 +120,7 @@ class ModelText(Frozen):
     seed: int
 
 
-class Step(Frozen):
+class DraftStep(Frozen):
     """One step of a draft in the model's words, and the sentence that supports it, or None.
 
     `probability` is that the sentence entails the step; `score` the value of equation 2 of GE-Chat.
@@ -152,7 +152,7 @@ class Visit(Frozen):
     passage_grades: tuple[Probability, ...] = ()
     """Of the document grader, one per passage."""
     model_text: ModelText | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DraftStep, ...] = ()
     """Of the evidence chainer; the claims are model text."""
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import httpx2
 
 
-class Limits(NamedTuple):
+class RequestLimits(NamedTuple):
     """Of the whole answer; `setting` is the one to check where the server's certificate cannot be verified."""
 
     timeout_s: float
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
 def ask(
     method: str,
     where: str,
-    limits: Limits,
+    limits: RequestLimits,
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
     transport: httpx2.AsyncBaseTransport | None = None,

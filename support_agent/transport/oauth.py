@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 from support_agent.config.mail_servers import OAuthSettings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
-from support_agent.transport.bounded_request import Limits, ask
+from support_agent.transport.bounded_request import RequestLimits, ask
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -166,7 +166,7 @@ class TokenSource:
             log.critical("refresh_token_not_stored", file=str(file), why=error.strerror)
 
     def _ask(self, form: dict[str, str]) -> _Answer:
-        limits = Limits(self._settings.timeout_s, MAX_ANSWER_BYTES, "oauth.token_url")
+        limits = RequestLimits(self._settings.timeout_s, MAX_ANSWER_BYTES, "oauth.token_url")
         status, body = ask("POST", self._settings.token_url, limits, form)
         if status != 200:
             raise _map_refusal(self._settings, status, body)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.transport.bounded_request import Limits, ask
+from support_agent.transport.bounded_request import RequestLimits, ask
 
 if TYPE_CHECKING:
     import httpx2
@@ -180,5 +180,5 @@ def _ask(
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    limits = Limits(settings.oidc_timeout_s, MAX_ANSWER_BYTES, "desk_page.oidc_issuer")
+    limits = RequestLimits(settings.oidc_timeout_s, MAX_ANSWER_BYTES, "desk_page.oidc_issuer")
     return ask(method, where, limits, form, headers, transport)

@@ -26,7 +26,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.outbound.outbox_choices import Choice, ChoiceResult, apply_choice, choosable
+from support_agent.outbound.outbox_choices import ChoiceResult, OutboxChoice, apply_choice, choosable
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
@@ -73,7 +73,7 @@ class Approval:
                 or the customer's account have changed. TransientError: the account cannot be read now.
         """
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
-        row = stored or choosable(self.store, outbox_id, Choice.APPROVE)
+        row = stored or choosable(self.store, outbox_id, OutboxChoice.APPROVE)
         final = self._final(row)
         if row.status is PROPOSED:
             if wrong := self._outdated(final):
@@ -103,7 +103,7 @@ class Approval:
             ConfigError: there is no such mail. PermanentError: it has left, or does not wait.
         """
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
-        row = stored or choosable(self.store, outbox_id, Choice.UNDO)
+        row = stored or choosable(self.store, outbox_id, OutboxChoice.UNDO)
         final = self._final(row)
 
         def undo() -> None:
@@ -182,7 +182,7 @@ def choose(
     store: Store,
     settings: Settings,
     outbox_id: str,
-    choice: Choice,
+    choice: OutboxChoice,
     now: Callable[[], datetime],
     by: Approver = THE_OPERATOR,
 ) -> ChoiceResult:
@@ -194,10 +194,10 @@ def choose(
     """
     autonomy = Autonomy(store, settings.autonomy)
     row = choosable(store, outbox_id, choice)
-    if choice is Choice.APPROVE and row.status is PROPOSED:
+    if choice is OutboxChoice.APPROVE and row.status is PROPOSED:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
         return Approval(store, settings, company, templates, autonomy, now).of(row.id, by)()
-    if choice is Choice.UNDO and row.status in (PROPOSED, READY):
+    if choice is OutboxChoice.UNDO and row.status in (PROPOSED, READY):
         rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         if rendered is not None:
             final = FinalAnswer.model_validate(rendered.payload)

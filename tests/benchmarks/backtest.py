@@ -22,7 +22,7 @@ from support_agent.config.settings import LogSettings
 from support_agent.ops.backtest.clusters import Cluster
 from support_agent.ops.backtest.report import BacktestReport, report_of
 from support_agent.ops.backtest.results import PastResult
-from support_agent.ops.backtest.running import Bench, Past, Step, past_of
+from support_agent.ops.backtest.running import Bench, Past, RunProgress, past_of
 from support_agent.ops.backtest.sources import collect, files_in
 from tests.benchmarks.companies import TODAY, demo_settings
 from tests.made_mailbox import FILES, OWN, Made, Question, rows, threads, write_mbox
@@ -128,7 +128,7 @@ def planted_documents(report: BacktestReport) -> str:
     return f"dead: {dead}\noverlaps: {overlapping}\nin conflict: {between}\nwith people: {people}"
 
 
-def told(step: Step) -> None:
+def told(step: RunProgress) -> None:
     """How far it is, every fifty mails."""
     if step.done % 50 == 0:
         _print(f"{step.done} of {step.total}, {step.seconds_left or 0:.0f} s left")

@@ -14,7 +14,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import ChromaSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, Health
-from support_agent.facts.index import Entry, Index, count_entries, open_client
+from support_agent.facts.index import Index, IndexEntry, count_entries, open_client
 from support_agent.ops.doctor import diagnose
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
@@ -97,5 +97,5 @@ def test_the_texts_of_a_vector_store_are_counted(tmp_path: Path) -> None:
     """None before it was filled."""
     settings = ChromaSettings(path=tmp_path / "chroma")
     assert count_entries(settings) is None
-    Index(open_client(settings), WordEmbedder()).update([Entry(key="document:1", text="refund")])
+    Index(open_client(settings), WordEmbedder()).update([IndexEntry(key="document:1", text="refund")])
     assert count_entries(settings) == 1

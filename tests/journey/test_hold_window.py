@@ -13,7 +13,7 @@ from support_agent.core.modes import Mode
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError
 from support_agent.ops.replay import replay
-from support_agent.outbound.outbox_choices import Choice
+from support_agent.outbound.outbox_choices import OutboxChoice
 from support_agent.store.desk_records import LabelOutcome, LabelSource, ModeSource
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.workflow.approval import THE_OPERATOR, choose
@@ -44,7 +44,7 @@ def work(office: Office) -> list[str]:
 
 def undo(office: Office, outbox_id: str) -> None:
     """`support-agent outbox undo`."""
-    choose(office.store, office.settings, outbox_id, Choice.UNDO, office.clock)
+    choose(office.store, office.settings, outbox_id, OutboxChoice.UNDO, office.clock)
 
 
 def test_an_answer_leaves_when_its_time_has_come_and_not_before(holding: Office) -> None:
@@ -214,7 +214,7 @@ def test_what_a_person_approved_leaves_whatever_the_mode_is(office: Office) -> N
     """A person saw exactly this."""
     office = with_autonomy(office, start=Mode.APPROVE)
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    choose(office.store, office.settings, office.sent(mail_id)[ANSWER].id, Choice.APPROVE, office.clock)
+    choose(office.store, office.settings, office.sent(mail_id)[ANSWER].id, OutboxChoice.APPROVE, office.clock)
     office.store.modes.change("document:1", Mode.OFF, ModeSource.BY_HAND, "the operator", "a test", office.clock())
     assert JAMES in work(office)
 

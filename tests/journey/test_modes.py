@@ -9,7 +9,7 @@ from support_agent.cli.printing import outbox as outbox_table
 from support_agent.core.modes import Mode
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, replay
-from support_agent.outbound.outbox_choices import Choice, apply_choice, entries
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice, entries
 from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus
 from tests.fakes_journey import DESK, JAMES, Office, twice, with_autonomy, write
@@ -116,7 +116,7 @@ def test_an_approved_answer_is_sent_once_with_the_bytes_that_were_shown(office: 
     """The promise holds for it: it renders again to the same bytes, and each line has its source."""
     office, mail_id = in_mode(office, Mode.APPROVE)
     proposed = office.sent(mail_id)[ANSWER]
-    apply_choice(office.store, proposed.id, Choice.APPROVE, office.clock())
+    apply_choice(office.store, proposed.id, OutboxChoice.APPROVE, office.clock())
     for _ in range(2):
         Shift(office, FakeMailbox([])).work()
     assert office.transport.given[2:] == [(JAMES, proposed.raw)]
@@ -147,7 +147,7 @@ def test_a_proposal_is_no_answer_that_was_given_before(office: Office) -> None:
     office, first = in_mode(office, Mode.APPROVE)
     second, _ = office.handle(write(REFUND, sender=JAMES, number=2))
     assert office.sent(second)[ANSWER].status is OutboxStatus.PROPOSED
-    apply_choice(office.store, office.sent(first)[ANSWER].id, Choice.APPROVE, office.clock())
+    apply_choice(office.store, office.sent(first)[ANSWER].id, OutboxChoice.APPROVE, office.clock())
     Shift(office, FakeMailbox([])).work()
     third, _ = office.handle(write(REFUND, sender=JAMES, number=3))
     assert (ANSWER in office.sent(third), one(office, third).reason_code) == (False, "repeated")

@@ -11,7 +11,7 @@ from support_agent.cases.decision import Decision
 from support_agent.core.levels import CUSTOMER
 from support_agent.facts.inquiry import memory
 from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, Ended, Ending, Memory, Retrieved
-from support_agent.facts.inquiry.policy import Limits
+from support_agent.facts.inquiry.policy import InquiryLimits
 
 RETRIEVAL = QuestionRetrieval(number=1, question="What is the fee?", reason_code="answered")
 
@@ -37,9 +37,9 @@ def test_retrievals_are_stored_as_looked() -> None:
 
 
 def test_limits_are_stored_as_looks() -> None:
-    stored = Limits(retrievals=2, drafts=1).model_dump_json()
+    stored = InquiryLimits(retrievals=2, drafts=1).model_dump_json()
     assert json.loads(stored) == {"looks": 2, "drafts": 1}
-    assert Limits.model_validate_json(stored) == Limits(retrievals=2, drafts=1)
+    assert InquiryLimits.model_validate_json(stored) == InquiryLimits(retrievals=2, drafts=1)
 
 
 def test_the_history_of_a_case_has_its_old_kinds() -> None:

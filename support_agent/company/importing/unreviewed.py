@@ -30,10 +30,10 @@ from support_agent.core.frozen import Frozen
 from support_agent.core.locales import is_locale
 from support_agent.errors import ConfigError
 from support_agent.extraction.blocks import Block, BlockKind, Refusal
-from support_agent.extraction.process import FileKind, Limits, extract
+from support_agent.extraction.process import ExtractionLimits, FileKind, extract
 
 MAX_FILE_BYTES = 20_000_000
-LIMITS = Limits(max_characters=200_000, max_pages=200, timeout_s=60.0, memory_bytes=1_000_000_000)
+LIMITS = ExtractionLimits(max_characters=200_000, max_pages=200, timeout_s=60.0, memory_bytes=1_000_000_000)
 """Most characters: a longer text must be split into several documents."""
 MAX_NUMBER = 99_999
 MAX_NAME = 60

@@ -19,7 +19,7 @@ from support_agent.facts.graph.extraction import LOOKED_AT
 from support_agent.facts.graph.graph import Graph
 from support_agent.facts.graph.steps import Steps
 from support_agent.tools.base import Similarity
-from support_agent.tools.fact_trace import SentenceRange, Step, sentence_at
+from support_agent.tools.fact_trace import DraftStep, SentenceRange, sentence_at
 
 CHUNK_REACH = 2
 """A chunk is a sentence of the sub-graph with this many neighbours on each side, under its heading."""
@@ -31,7 +31,7 @@ class Chained(NamedTuple):
     """The evidence for a draft: `sentences` may be sent, `steps` are for the trace only."""
 
     sentences: tuple[SentenceRange, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[DraftStep, ...]
 
 
 class EvidenceChainer:
@@ -69,19 +69,19 @@ class EvidenceChainer:
         order = {key: number for number, key in enumerate(self._sources)}
         return Chained(tuple(sorted(sentences, key=lambda one: (order[one.source], one.first))), steps)
 
-    def _step(self, claim: str, sources: AbstractSet[str] | None) -> Step:
+    def _step(self, claim: str, sources: AbstractSet[str] | None) -> DraftStep:
         places = self._candidates(self._graph.match(claim), sources)
         if not places:
-            return Step(claim=claim)
+            return DraftStep(claim=claim)
         shortlist = self._nearest(claim, places)
         sentences = [self._text(place) for place in shortlist]
         probabilities = self._entailment.entailed(sentences, claim)
         alpha, beta = self._settings.alpha, self._settings.beta
         chosen = choose_sentence(sentences, probabilities, floor=FLOOR, alpha=alpha, beta=beta)
         if chosen is None:
-            return Step(claim=claim)
+            return DraftStep(claim=claim)
         index, score = chosen
-        return Step(claim=claim, pointer=shortlist[index], probability=probabilities[index], score=score)
+        return DraftStep(claim=claim, pointer=shortlist[index], probability=probabilities[index], score=score)
 
     def _candidates(self, entities: Sequence[str], sources: AbstractSet[str] | None) -> list[SentenceRange]:
         """The sentences of the chunks around the entities' sub-graph, those of the best chunk first."""

@@ -22,7 +22,7 @@ from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenE
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
 from support_agent.tools.base import Similarity
-from support_agent.tools.fact_trace import Step
+from support_agent.tools.fact_trace import DraftStep
 
 
 def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> Extractor:
@@ -71,7 +71,7 @@ class Chaining:
             entailment=_entailment(self.settings, self.similarity, judge),
         )
 
-    def shown(self, steps: Sequence[Step], among: AbstractSet[str]) -> EntityGraph:
+    def shown(self, steps: Sequence[DraftStep], among: AbstractSet[str]) -> EntityGraph:
         """The sub-graph around some steps in these sources, for people; a mail does not need it."""
         named = [key for step in steps for key in self.graph.match(step.claim)]
         near = self.graph.around(named, hops=self.settings.hops, sources=among)

@@ -23,7 +23,7 @@ from support_agent.facts.inquiry.memory import (
     with_evidence,
     with_utility,
 )
-from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
+from support_agent.facts.inquiry.policy import ACTIONS, Action, InquiryLimits, Policy, choice, possible
 from support_agent.facts.inquiry.utility import feedback_of
 from support_agent.tools.fact_trace import Evidence
 
@@ -86,7 +86,7 @@ def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -
     return Inquiry(ended(memory, Ending.ESCALATED))
 
 
-def advance(memory: Memory, action: Action, means: Means, limits: Limits) -> Memory:
+def advance(memory: Memory, action: Action, means: Means, limits: InquiryLimits) -> Memory:
     """Do one action; an impossible action escalates the question.
 
     Raises:

@@ -35,7 +35,7 @@ from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, su
 from support_agent.facts.material import AnyRange, Passage, Retriever, distinct, named
 from support_agent.facts.spending import Calls
 from support_agent.models.writer import Material
-from support_agent.tools.fact_trace import Evidence, ModelText, Node, SentenceRange, Step, Visit
+from support_agent.tools.fact_trace import DraftStep, Evidence, ModelText, Node, SentenceRange, Visit
 
 DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0
@@ -358,7 +358,7 @@ class Nodes:
         passages: tuple[SentenceRange, ...] = (),
         passage_grades: tuple[float, ...] = (),
         model_text: ModelText | None = None,
-        steps: tuple[Step, ...] = (),
+        steps: tuple[DraftStep, ...] = (),
     ) -> None:
         """Add a row for the current node, with the cost since the last row."""
         visit = Visit(

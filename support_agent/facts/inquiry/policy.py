@@ -65,7 +65,7 @@ SURE = 0.5
 NEEDS_ASK = "Must the company's documents be looked into to answer this question?"
 
 
-class Limits(Frozen):
+class InquiryLimits(Frozen):
     """Most retrievals and drafts for one question.
 
     With 0 drafts, evidence alone is enough for an answer.
@@ -85,14 +85,14 @@ class Policy(Protocol):
     def name(self) -> str: ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> InquiryLimits: ...
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
         """One for each of `ACTIONS`, adding up to 1; 0 for impossible ones."""
         ...
 
 
-def possible(memory: Memory, limits: Limits) -> tuple[bool, ...]:
+def possible(memory: Memory, limits: InquiryLimits) -> tuple[bool, ...]:
     """Which of `ACTIONS` are possible now."""
     utility = memory.last_utility
     is_sound = utility is not None and utility.is_sound and not is_unread(memory)
@@ -124,7 +124,7 @@ def likeliest(probabilities: Sequence[float]) -> Action:
     return ACTIONS[best]
 
 
-def features(memory: Memory, limits: Limits) -> Floats:
+def features(memory: Memory, limits: InquiryLimits) -> Floats:
     """The features of a memory, shape (len(FEATURES),): counts and shares, no text."""
     utility, retrieval = memory.last_utility, memory.last_retrieval
     scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
@@ -167,7 +167,7 @@ class Rule:
         is_wanted: Whether to retrieve; called only if that is possible.
     """
 
-    def __init__(self, name: str, limits: Limits, is_wanted: Callable[[Memory], bool]) -> None:
+    def __init__(self, name: str, limits: InquiryLimits, is_wanted: Callable[[Memory], bool]) -> None:
         self.name, self.limits, self._is_wanted = name, limits, is_wanted
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
@@ -187,17 +187,17 @@ class Rule:
         return tuple(float(action is each) for each in ACTIONS)
 
 
-def always(limits: Limits) -> Rule:
+def always(limits: InquiryLimits) -> Rule:
     """Retrieves evidence until there is some, and before each draft."""
     return Rule("always", limits, lambda memory: memory.is_retrieval_due)
 
 
-def never(limits: Limits) -> Rule:
+def never(limits: InquiryLimits) -> Rule:
     """Retrieves nothing: answers from the case's evidence, or escalates."""
     return Rule("never", limits, lambda _: False)
 
 
-def self_ask(judge: Judge, limits: Limits) -> Rule:
+def self_ask(judge: Judge, limits: InquiryLimits) -> Rule:
     """Asks the model, before each draft, whether evidence is needed."""
 
     def is_needed(memory: Memory) -> bool:
@@ -210,7 +210,7 @@ def self_ask(judge: Judge, limits: Limits) -> Rule:
 class Softmax:
     """A softmax over weighted features, among the possible actions."""
 
-    def __init__(self, weights: Floats, limits: Limits, name: str) -> None:
+    def __init__(self, weights: Floats, limits: InquiryLimits, name: str) -> None:
         """Use these weights.
 
         Args:

@@ -28,7 +28,7 @@ from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
-from support_agent.facts.inquiry.policy import Limits, Policy, always
+from support_agent.facts.inquiry.policy import InquiryLimits, Policy, always
 from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.models.judge import Judge
@@ -39,11 +39,11 @@ from support_agent.tools.fact_trace import Cost, SentenceRange
 CASE = "-"
 """The case id of a question without a case."""
 
-PolicyFor = Callable[[Judge, Limits], Policy]
+PolicyFor = Callable[[Judge, InquiryLimits], Policy]
 Read = Callable[[SentenceRange], Passage | None]
 
 
-def retrieve_always(judge: Judge, limits: Limits) -> Policy:
+def retrieve_always(judge: Judge, limits: InquiryLimits) -> Policy:
     """The published policy: retrieve evidence before each draft."""
     return always(limits)
 
@@ -139,10 +139,10 @@ class Workflow:
         return self.chaining.shown(steps, among)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> InquiryLimits:
         """Most retrievals and drafts, by the settings."""
         most = self.settings.max_cycles + 1
-        return Limits(retrievals=most, drafts=most if self.settings.writes_drafts else 0)
+        return InquiryLimits(retrievals=most, drafts=most if self.settings.writes_drafts else 0)
 
     def _finding(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[SentenceRange, ...]) -> Finding:
         memory, trace, reason = inquiry.memory, tuple(nodes.visits), _reason(inquiry)

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
-from support_agent.facts.inquiry.policy import Limits, Softmax, never, self_ask
+from support_agent.facts.inquiry.policy import InquiryLimits, Softmax, never, self_ask
 from support_agent.facts.inquiry.workflow import PolicyFor, retrieve_always
 from support_agent.facts.learning.policy_weights import load
 
@@ -40,8 +40,8 @@ def policy_for(settings: FactSettings) -> PolicyFor:
             assert_never(settings.policy)
 
 
-def within(limits: Limits, own: Limits) -> Limits:
+def within(limits: InquiryLimits, own: InquiryLimits) -> InquiryLimits:
     """The lower of both for each limit; where the trained policy wrote no drafts, the configured limit holds."""
-    return Limits(
+    return InquiryLimits(
         retrievals=min(limits.retrievals, own.retrievals), drafts=min(limits.drafts, own.drafts or limits.drafts)
     )

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Floats, Limits, Softmax
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Floats, InquiryLimits, Softmax
 
 DECIMALS = 6
 TRAIN_AGAIN = "train the policy again"
@@ -32,7 +32,7 @@ class PolicyWeights(Frozen):
     format: Literal[1] = 1
     actions: tuple[str, ...]
     features: tuple[str, ...]
-    limits: Limits
+    limits: InquiryLimits
     episodes: int = Field(ge=0)
     seed: int = Field(ge=0)
     people: int = Field(default=0, ge=0)
@@ -53,7 +53,7 @@ class PolicyWeights(Frozen):
         return Softmax(np.array(self.values, dtype=np.float64), self.limits, self.name)
 
 
-def weights_of(values: Floats, *, limits: Limits, episodes: int, seed: int, people: int) -> PolicyWeights:
+def weights_of(values: Floats, *, limits: InquiryLimits, episodes: int, seed: int, people: int) -> PolicyWeights:
     """Weights to save, of shape (actions, features), rounded to 6 decimals."""
     rounded = np.round(values, DECIMALS) + 0.0  # no minus zero
     return PolicyWeights(

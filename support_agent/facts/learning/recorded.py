@@ -23,7 +23,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.facts.inquiry.loop import Pick
 from support_agent.facts.inquiry.memory import Memory
-from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
+from support_agent.facts.inquiry.policy import ACTIONS, Action, InquiryLimits, Policy, choice, possible
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Material
@@ -77,7 +77,7 @@ class RecordedCase(Frozen):
 
     key: str = Field(min_length=1)
     is_answerable: bool
-    limits: Limits
+    limits: InquiryLimits
     states: tuple[State, ...] = Field(min_length=1)
     opinions: Mapping[str, Probability] = Field(default_factory=dict)
 

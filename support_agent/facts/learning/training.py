@@ -26,7 +26,7 @@ from support_agent.facts.inquiry.policy import (
     FEATURES,
     Action,
     Floats,
-    Limits,
+    InquiryLimits,
     Policy,
     Softmax,
     always,
@@ -131,13 +131,15 @@ def reinforced(
         yield numbers.stop * course.tries, weights
 
 
-def taught(weights: Floats, escalated: Sequence[EscalatedCase], limits: Limits, course: Course) -> Floats:
+def taught(weights: Floats, escalated: Sequence[EscalatedCase], limits: InquiryLimits, course: Course) -> Floats:
     """The weights after learning from people: their actions become likelier, if they were possible."""
     shown = [(case.memory, _shown(case, limits)) for case in escalated]
     return _fitted(weights, shown, limits, course.people_steps, course.people_rate) if shown else weights
 
 
-def _fitted(weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: Limits, steps: int, rate: float) -> Floats:
+def _fitted(
+    weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: InquiryLimits, steps: int, rate: float
+) -> Floats:
     """The weights after some gradient steps towards these actions."""
     rows = np.array([features(memory, limits) for memory, _ in shown])
     open_ = np.array([possible(memory, limits) for memory, _ in shown])
@@ -182,7 +184,7 @@ def _gradient(plays: Sequence[Episode], policy: Softmax, course: Course) -> Floa
     return gradient
 
 
-def _shown(case: EscalatedCase, limits: Limits) -> Action:
+def _shown(case: EscalatedCase, limits: InquiryLimits) -> Action:
     """The action that the policy should have taken in place of escalating; escalating, if that was impossible."""
     may_retrieve, may_draft, may_answer, _ = possible(case.memory, limits)
     match case.outcome:

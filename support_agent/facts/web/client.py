@@ -97,7 +97,7 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
-class Limits(NamedTuple):
+class FetchLimits(NamedTuple):
     """Limits of a request: seconds per read or connect, and bytes of an answer; and the user agent."""
 
     timeout_s: float
@@ -113,7 +113,7 @@ def anything(address: str) -> bool:
 class WebClient:
     """Reads addresses. May be used from several event loops; holds no connection."""
 
-    def __init__(self, limits: Limits, *, trusted: Iterable[str] = (), resolver: Resolver = resolve) -> None:
+    def __init__(self, limits: FetchLimits, *, trusted: Iterable[str] = (), resolver: Resolver = resolve) -> None:
         """Set the bounds.
 
         Args:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from support_agent.config.search import SearchSettings, Service
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.web.client import Limits, WebClient
+from support_agent.facts.web.client import FetchLimits, WebClient
 from support_agent.facts.web.duckduckgo import DuckDuckGo
 from support_agent.facts.web.merged_search import MergedSearch
 from support_agent.facts.web.pages import Clock, PageReader
@@ -53,5 +53,5 @@ def _client(settings: SearchSettings, trusted: str) -> WebClient:
     return WebClient(_limits(settings), trusted=(trusted,))
 
 
-def _limits(settings: SearchSettings) -> Limits:
-    return Limits(settings.timeout_s, settings.max_page_bytes, settings.user_agent)
+def _limits(settings: SearchSettings) -> FetchLimits:
+    return FetchLimits(settings.timeout_s, settings.max_page_bytes, settings.user_agent)

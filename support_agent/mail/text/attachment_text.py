@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.extraction.blocks import BlockKind
-from support_agent.extraction.process import FileKind, Limits, extract
+from support_agent.extraction.process import ExtractionLimits, FileKind, extract
 from support_agent.mail.message import Message, attached_bytes
 from support_agent.mail.text.body import LIMIT, Attachment
 from support_agent.mail.text.decoding import decode_bytes, safe_text
@@ -132,7 +132,9 @@ def _extract(kind: Kind, raw: bytes, max_characters: int, timeout_s: float) -> E
         has_byte_order = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as Windows Notepad writes it
         text = decode_bytes(start, "utf-16" if has_byte_order else None).text.strip()
         return Extract(text, len(start) == len(raw))
-    limits = Limits(max_characters=max_characters, max_pages=MAX_PAGES, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
+    limits = ExtractionLimits(
+        max_characters=max_characters, max_pages=MAX_PAGES, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES
+    )
     found = extract(FileKind(kind.value), raw, limits)
     between = "\n\n" if kind is Kind.PDF else "\n"
     text = between.join(" ".join(block.texts) for block in found.blocks if block.kind is not BlockKind.LEFT_OUT)

@@ -56,7 +56,7 @@ DECIDING = (
 """The sections of the configuration that change results; `intentions` is about replies, and first mails are tried."""
 
 
-class Step(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run is: mails that are done, all of them, and the seconds that the rest will take, if that is known."""
 
     done: int
@@ -160,7 +160,7 @@ def with_own(settings: Settings, own: Sequence[str]) -> Settings:
     return settings.model_copy(update={"agent": agent})
 
 
-def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, progress: Callable[[Step], None]) -> Past:
+def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, progress: Callable[[RunProgress], None]) -> Past:
     """Pair the mails and decide the questions; what an earlier run left in the folder `work` is not decided again.
 
     Raises:
@@ -179,7 +179,7 @@ def run(
     pairs: Sequence[Pair],
     journal: Results,
     bench: Bench,
-    progress: Callable[[Step], None],
+    progress: Callable[[RunProgress], None],
     stopwatch: Callable[[], float],
 ) -> tuple[PastResult, ...]:
     """The results of all questions, in their order. Where the model failed the next run decides again.
@@ -201,7 +201,7 @@ def run(
                 journal.add(result)
         results.append(result)
         left = (stopwatch() - started) / made * (missing - made) if made else None
-        progress(Step(done, len(pairs), left))
+        progress(RunProgress(done, len(pairs), left))
     return tuple(results)
 
 

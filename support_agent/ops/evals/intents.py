@@ -36,7 +36,7 @@ class Line(Frozen):
     label: str
 
 
-class Step(StrEnum):
+class CascadeStep(StrEnum):
     """The steps of the cascade that can decide a question."""
 
     DECIDED = "decided without the language model"
@@ -53,7 +53,7 @@ class Decided(Frozen):
     topic: str
     right: tuple[str, ...]
     confidence: float
-    step: Step
+    step: CascadeStep
     forward_passes: int = 0
     tokens: int = 0
     seconds: float = 0.0
@@ -122,12 +122,12 @@ def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
     """
     best = next(vote for vote in choice.votes if vote.key != NONE_KEY)
     before = next(vote.unasked or 0.0 for vote in choice.votes if vote.key == NONE_KEY)
-    step = Step.HOPELESS if is_hopeless([before], least) else Step.DECIDED
+    step = CascadeStep.HOPELESS if is_hopeless([before], least) else CascadeStep.DECIDED
     return Decided(
         topic=best.key,
         right=tuple(right),
         confidence=best.probability,
-        step=Step.ASKED if choice.usage.forward_passes else step,
+        step=CascadeStep.ASKED if choice.usage.forward_passes else step,
         forward_passes=choice.usage.forward_passes,
         tokens=choice.usage.tokens,
     )
@@ -139,7 +139,7 @@ class StepReport(Frozen):
     `answered` counts those above the threshold; seconds, passes and tokens are per question.
     """
 
-    name: Step
+    name: CascadeStep
     lines: int
     right: int
     answered: int
@@ -180,7 +180,7 @@ def report_of(decided: Sequence[Decided], threshold: float) -> IntentReport:
     inside = [one for one in decided if one.right]
     outside = [one for one in decided if not one.right]
     answered = [one for one in decided if one.confidence >= threshold]
-    whole = _step(Step.DECIDED, decided, threshold)
+    whole = _step(CascadeStep.DECIDED, decided, threshold)
     return IntentReport(
         lines=len(decided),
         in_scope=len(inside),
@@ -198,11 +198,11 @@ def report_of(decided: Sequence[Decided], threshold: float) -> IntentReport:
         seconds=whole.seconds,
         forward_passes=whole.forward_passes,
         tokens=whole.tokens,
-        steps=tuple(_step(step, [one for one in decided if one.step is step], threshold) for step in Step),
+        steps=tuple(_step(step, [one for one in decided if one.step is step], threshold) for step in CascadeStep),
     )
 
 
-def _step(name: Step, of: Sequence[Decided], threshold: float) -> StepReport:
+def _step(name: CascadeStep, of: Sequence[Decided], threshold: float) -> StepReport:
     count = max(1, len(of))
     return StepReport(
         name=name,

@@ -14,17 +14,17 @@ import pytest
 
 from support_agent.config.settings import ChromaSettings
 from support_agent.errors import TransientError
-from support_agent.facts.index import Entry, Index, open_client
+from support_agent.facts.index import Index, IndexEntry, open_client
 from tests.integration.facts.conftest import OpenIndex, chroma_server
 from tests.unit.facts.words import WordEmbedder
 
 ENTRIES = [
-    Entry(key="document:1", text="Refund policy"),
-    Entry(key="document:1", text="how do i get my money back"),
-    Entry(key="document:1", text="when is a payment returned"),
-    Entry(key="document:6", text="Password reset and sign-in problems"),
-    Entry(key="document:6", text="i forgot my password"),
-    Entry(key="field:plan", text="the plan you are on"),
+    IndexEntry(key="document:1", text="Refund policy"),
+    IndexEntry(key="document:1", text="how do i get my money back"),
+    IndexEntry(key="document:1", text="when is a payment returned"),
+    IndexEntry(key="document:6", text="Password reset and sign-in problems"),
+    IndexEntry(key="document:6", text="i forgot my password"),
+    IndexEntry(key="field:plan", text="the plan you are on"),
 ]
 VERBS = ["cancel", "refund", "export", "delete", "invite", "reset", "upgrade", "pay", "change", "share"]
 NOUNS = ["plan", "account", "invoice", "seat", "password", "storage", "link", "key", "folder", "device"]
@@ -56,7 +56,7 @@ def test_an_update_embeds_only_what_is_new_and_forgets_what_is_gone(open_index: 
     index = open_index(embedder)
     assert index.update(ENTRIES) == len(ENTRIES)
     embedder.embedded.clear()
-    changed = [*ENTRIES[:-1], Entry(key="field:plan", text="your subscription")]
+    changed = [*ENTRIES[:-1], IndexEntry(key="field:plan", text="your subscription")]
     assert index.update(changed) == 1
     assert embedder.embedded == ["your subscription"]
     assert [entry.text for entry in index.held(["field:plan"])[0]] == ["your subscription"]
@@ -69,7 +69,7 @@ def test_the_version_follows_from_the_entries_alone(open_index: OpenIndex) -> No
     index = open_index(WordEmbedder())
     index.update(ENTRIES)
     version = index.version
-    index.update([*ENTRIES[:2], Entry(key="document:2", text="Cancellation")])
+    index.update([*ENTRIES[:2], IndexEntry(key="document:2", text="Cancellation")])
     assert index.version != version
     assert index.update([*reversed(ENTRIES), ENTRIES[0]]) == len(ENTRIES) - 2
     assert index.version == version
@@ -79,7 +79,7 @@ def test_the_version_follows_from_the_entries_alone(open_index: OpenIndex) -> No
 def test_one_text_of_two_options_stays_with_both(open_index: OpenIndex) -> None:
     """Rule: an entry is its key and its text."""
     index = open_index(WordEmbedder())
-    index.update([Entry(key="field:plan", text="payments"), Entry(key="series:payments", text="payments")])
+    index.update([IndexEntry(key="field:plan", text="payments"), IndexEntry(key="series:payments", text="payments")])
     assert nearest(index, 2, "payments") == ["field:plan", "series:payments"]
 
 
@@ -106,8 +106,8 @@ def test_an_index_without_entries_finds_nothing(open_index: OpenIndex) -> None:
 def test_an_option_of_many_texts_does_not_crowd_out_the_others(open_index: OpenIndex) -> None:
     """Rule: as many options as asked for, however many texts the nearest one has."""
     index = open_index(WordEmbedder())
-    crowd = [Entry(key="document:1", text=f"refund my money {number}") for number in range(300)]
-    index.update([*crowd, Entry(key="document:2", text="cancel the subscription")])
+    crowd = [IndexEntry(key="document:1", text=f"refund my money {number}") for number in range(300)]
+    index.update([*crowd, IndexEntry(key="document:2", text="cancel the subscription")])
     assert nearest(index, 2, "refund my money") == ["document:1", "document:2"]
 
 
@@ -116,7 +116,7 @@ def test_among_many_the_nearest_are_those_of_an_exhaustive_comparison(open_index
     embedder = WordEmbedder()
     index = open_index(embedder)
     entries = [
-        Entry(key=f"document:{number}", text=f"{VERBS[number % 10]} my {NOUNS[number // 10 % 10]} {number}")
+        IndexEntry(key=f"document:{number}", text=f"{VERBS[number % 10]} my {NOUNS[number // 10 % 10]} {number}")
         for number in range(1500)
     ]
     index.update(entries)

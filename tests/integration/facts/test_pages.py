@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.config.search import SearchSettings
 from support_agent.errors import TransientError
-from support_agent.facts.web.client import Limits, WebClient
+from support_agent.facts.web.client import FetchLimits, WebClient
 from support_agent.facts.web.pages import Page, PageReader, in_time
 from tests.fakes_search import HandClock
 from tests.servers.web import Reply, web_server
@@ -18,7 +18,7 @@ from tests.servers.web import Reply, web_server
 
 def reader_of(url: str, clock: HandClock | None = None, **values: Any) -> PageReader:
     """A reader that may read there."""
-    limits = Limits(timeout_s=10.0, max_bytes=100_000, user_agent="test")
+    limits = FetchLimits(timeout_s=10.0, max_bytes=100_000, user_agent="test")
     return PageReader(SearchSettings(**values), WebClient(limits, trusted=[url]), clock or HandClock())
 
 

@@ -16,16 +16,16 @@ from support_agent.config.facts import Ways
 from support_agent.config.settings import ChromaSettings, EngineSettings
 from support_agent.engine.steps import Steps
 from support_agent.facts.chunks import in_characters
-from support_agent.facts.index import Collection, Entry, Index, open_client
+from support_agent.facts.index import Collection, Index, IndexEntry, open_client
 from support_agent.facts.passages import PassageIndex
 from tests.integration.facts.conftest import chroma_server
 from tests.unit.facts.graph.fakes import source
 from tests.unit.facts.words import WordEmbedder
 
 NUMBERS = count(1)
-KEPT = Entry(key="document:1", text="Refund policy")
-OLD = [KEPT, Entry(key="document:6", text="Password reset"), Entry(key="document:9", text="Data export")]
-NEW = [KEPT, Entry(key="document:6", text="Password and sign-in"), Entry(key="document:7", text="Invoices")]
+KEPT = IndexEntry(key="document:1", text="Refund policy")
+OLD = [KEPT, IndexEntry(key="document:6", text="Password reset"), IndexEntry(key="document:9", text="Data export")]
+NEW = [KEPT, IndexEntry(key="document:6", text="Password and sign-in"), IndexEntry(key="document:7", text="Invoices")]
 DAY_S = 86_400.0
 PROCESSES, ROUNDS = 4, 3
 PATIENCE_S = 60.0
@@ -57,7 +57,7 @@ def open_worker(chroma_url: str) -> OpenWorker:
     return lambda: Worker(chroma_url, name)
 
 
-def texts_of(entries: list[Entry]) -> list[str]:
+def texts_of(entries: list[IndexEntry]) -> list[str]:
     return [entry.text for entry in entries]
 
 

@@ -15,8 +15,8 @@ from support_agent.errors import TransientError
 from support_agent.facts.web import client as web_client
 from support_agent.facts.web.client import (
     MAX_REDIRECTS,
+    FetchLimits,
     HttpResponse,
-    Limits,
     WebClient,
     origin_of,
     plain_address,
@@ -27,7 +27,7 @@ from tests.servers.web import Reply, closed_port, web_server
 T = TypeVar("T")
 
 HTML = frozenset({"text/html"})
-LIMITS = Limits(timeout_s=10.0, max_bytes=1000, user_agent="support-agent test")
+LIMITS = FetchLimits(timeout_s=10.0, max_bytes=1000, user_agent="support-agent test")
 PATIENCE_S = 0.2
 """How long a caller waits for what never comes."""
 

@@ -10,7 +10,7 @@ import pytest
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.people import waiting_cases
 from support_agent.desk.coverage import coverage_of
-from support_agent.outbound.outbox_choices import Choice
+from support_agent.outbound.outbox_choices import OutboxChoice
 from support_agent.store.desk_records import LabelOutcome, LabelSource
 from support_agent.store.records import CaseId, DeliverySource, OutboxStatus
 from support_agent.transport.submission import Delivery
@@ -50,7 +50,7 @@ def sent_folder(given: Proposed) -> None:
 
 
 def undone(given: Proposed) -> None:
-    choose(given.office.store, given.office.settings, given.answer.id, Choice.UNDO, given.office.clock)
+    choose(given.office.store, given.office.settings, given.answer.id, OutboxChoice.UNDO, given.office.clock)
     Shift(given.office, FakeMailbox([])).work()
 
 

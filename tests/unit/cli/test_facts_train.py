@@ -20,7 +20,7 @@ from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.facts.inquiry.policy import Limits
+from support_agent.facts.inquiry.policy import InquiryLimits
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.learning.comparison import TrainedPolicy
 from support_agent.facts.learning.configured_policy import policy_for
@@ -71,7 +71,7 @@ def test_what_is_printed_switches_the_policy_on(workspace: Path, capsys: pytest.
     config = workspace / CONFIG_FILE
     config.write_text(re.sub(r"^\[facts\].*$", lambda _: section, config.read_text(), flags=re.MULTILINE))
     (file,) = workspace.glob("policy-*.json")
-    assert policy_for(load(config).facts)(SureJudge(), Limits()).name == load_weights(file).name
+    assert policy_for(load(config).facts)(SureJudge(), InquiryLimits()).name == load_weights(file).name
 
 
 def test_a_script_gets_the_numbers_and_the_file(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,4 +130,4 @@ def test_labelled_mails_are_recorded(workspace: Path, monkeypatch: pytest.Monkey
     assert run(str(MAILS / "tuning"), "--out", "cases.jsonl", "--cases", "3", command="record") == 0
     cases = read_cases(workspace / "cases.jsonl")
     assert len(cases) == 3
-    assert {case.limits for case in cases} == {Limits(retrievals=2, drafts=0)}
+    assert {case.limits for case in cases} == {InquiryLimits(retrievals=2, drafts=0)}

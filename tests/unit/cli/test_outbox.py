@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support_agent.cli import main as cli
-from support_agent.outbound.outbox_choices import Choice
+from support_agent.outbound.outbox_choices import OutboxChoice
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.lock import only_process
 from support_agent.store.records import (
@@ -174,45 +174,45 @@ def test_a_servers_words_do_not_draw_on_the_screen(run: Run, office: Office) -> 
 
 # The choices
 
-MAY: dict[tuple[Choice, OutboxStatus], tuple[OutboxStatus, str]] = {
-    (Choice.APPROVE, PROPOSED): (READY, "ready"),
-    (Choice.APPROVE, READY): (READY, "ready, as before"),
-    (Choice.UNDO, PROPOSED): (CANCELLED, "cancelled"),
-    (Choice.UNDO, READY): (CANCELLED, "cancelled"),
-    (Choice.UNDO, CANCELLED): (CANCELLED, "cancelled, as before"),
-    (Choice.RETRY, UNCERTAIN): (READY, "ready"),
-    (Choice.RETRY, FAILED): (READY, "ready"),
-    (Choice.RETRY, READY): (READY, "ready, as before"),
-    (Choice.SENT, UNCERTAIN): (SENT, "sent"),
-    (Choice.SENT, SENT): (SENT, "sent, as before"),
-    (Choice.GIVE_UP, UNCERTAIN): (FAILED, "failed"),
-    (Choice.GIVE_UP, READY): (FAILED, "failed"),
-    (Choice.GIVE_UP, FAILED): (FAILED, "failed"),
+MAY: dict[tuple[OutboxChoice, OutboxStatus], tuple[OutboxStatus, str]] = {
+    (OutboxChoice.APPROVE, PROPOSED): (READY, "ready"),
+    (OutboxChoice.APPROVE, READY): (READY, "ready, as before"),
+    (OutboxChoice.UNDO, PROPOSED): (CANCELLED, "cancelled"),
+    (OutboxChoice.UNDO, READY): (CANCELLED, "cancelled"),
+    (OutboxChoice.UNDO, CANCELLED): (CANCELLED, "cancelled, as before"),
+    (OutboxChoice.RETRY, UNCERTAIN): (READY, "ready"),
+    (OutboxChoice.RETRY, FAILED): (READY, "ready"),
+    (OutboxChoice.RETRY, READY): (READY, "ready, as before"),
+    (OutboxChoice.SENT, UNCERTAIN): (SENT, "sent"),
+    (OutboxChoice.SENT, SENT): (SENT, "sent, as before"),
+    (OutboxChoice.GIVE_UP, UNCERTAIN): (FAILED, "failed"),
+    (OutboxChoice.GIVE_UP, READY): (FAILED, "failed"),
+    (OutboxChoice.GIVE_UP, FAILED): (FAILED, "failed"),
 }
 NOT_PROPOSED, NOT_WANTED = "only a proposed answer is approved", "a person did not want it sent"
 TO_APPROVE = "a person must approve it first: `support-agent outbox approve`"
 REFUSED = {
-    **{(Choice.APPROVE, status): NOT_PROPOSED for status in (SENDING, UNCERTAIN, FAILED)},
-    **{(choice, CANCELLED): NOT_WANTED for choice in Choice if choice is not Choice.UNDO},
-    (Choice.UNDO, SENT): "it went out already and cannot be called back",
-    (Choice.UNDO, SENDING): "it is being sent right now: look again in a moment",
-    (Choice.UNDO, UNCERTAIN): "it may be out: `support-agent outbox give-up` keeps it from being sent again",
-    (Choice.UNDO, FAILED): "it did not go out",
-    **{(choice, PROPOSED): TO_APPROVE for choice in (Choice.RETRY, Choice.SENT)},
-    (Choice.GIVE_UP, PROPOSED): "it is not sent as long as nobody approves it",
-    (Choice.APPROVE, SENT): "it went out already",
-    (Choice.RETRY, SENT): "sending it again would be a second mail",
-    (Choice.RETRY, SENDING): "it is being sent right now: look again in a moment",
-    (Choice.SENT, READY): "it still waits to be sent; `support-agent outbox give-up` keeps it from being sent",
-    (Choice.SENT, FAILED): "it did not go out; `support-agent outbox retry` sends it again",
-    (Choice.SENT, SENDING): "it is being sent right now: look again in a moment",
-    (Choice.GIVE_UP, SENT): "it went out already and cannot be called back",
-    (Choice.GIVE_UP, SENDING): "it is being sent right now: look again in a moment",
+    **{(OutboxChoice.APPROVE, status): NOT_PROPOSED for status in (SENDING, UNCERTAIN, FAILED)},
+    **{(choice, CANCELLED): NOT_WANTED for choice in OutboxChoice if choice is not OutboxChoice.UNDO},
+    (OutboxChoice.UNDO, SENT): "it went out already and cannot be called back",
+    (OutboxChoice.UNDO, SENDING): "it is being sent right now: look again in a moment",
+    (OutboxChoice.UNDO, UNCERTAIN): "it may be out: `support-agent outbox give-up` keeps it from being sent again",
+    (OutboxChoice.UNDO, FAILED): "it did not go out",
+    **{(choice, PROPOSED): TO_APPROVE for choice in (OutboxChoice.RETRY, OutboxChoice.SENT)},
+    (OutboxChoice.GIVE_UP, PROPOSED): "it is not sent as long as nobody approves it",
+    (OutboxChoice.APPROVE, SENT): "it went out already",
+    (OutboxChoice.RETRY, SENT): "sending it again would be a second mail",
+    (OutboxChoice.RETRY, SENDING): "it is being sent right now: look again in a moment",
+    (OutboxChoice.SENT, READY): "it still waits to be sent; `support-agent outbox give-up` keeps it from being sent",
+    (OutboxChoice.SENT, FAILED): "it did not go out; `support-agent outbox retry` sends it again",
+    (OutboxChoice.SENT, SENDING): "it is being sent right now: look again in a moment",
+    (OutboxChoice.GIVE_UP, SENT): "it went out already and cannot be called back",
+    (OutboxChoice.GIVE_UP, SENDING): "it is being sent right now: look again in a moment",
 }
 
 
 def test_every_choice_about_every_state_is_decided_here() -> None:
-    assert set(MAY) | set(REFUSED) == {(choice, status) for choice in Choice for status in OutboxStatus}
+    assert set(MAY) | set(REFUSED) == {(choice, status) for choice in OutboxChoice for status in OutboxStatus}
 
 
 def test_what_the_company_does_not_say_any_more_is_not_approved(run: Run, office: Office, tmp_path: Path) -> None:
@@ -239,8 +239,8 @@ def test_an_approved_answer_gives_the_case_back_and_is_judged(run: Run, office: 
     assert (label.outcome, label.keys, label.who) == (LabelOutcome.SAME, ("document:1",), "the operator")
 
 
-@pytest.mark.parametrize("choice", Choice)
-def test_s62_choice_that_makes_sense_is_done_and_said(run: Run, office: Office, choice: Choice) -> None:
+@pytest.mark.parametrize("choice", OutboxChoice)
+def test_s62_choice_that_makes_sense_is_done_and_said(run: Run, office: Office, choice: OutboxChoice) -> None:
     """Exit 0 and the mail's new state on stdout; the same words again change nothing more."""
     for status in (status for other, status in MAY if other is choice):
         record, (after, told) = answer(office, status, sender=f"{status}@example.net"), MAY[choice, status]
@@ -251,8 +251,8 @@ def test_s62_choice_that_makes_sense_is_done_and_said(run: Run, office: Office, 
         assert everything(office) == before
 
 
-@pytest.mark.parametrize("choice", Choice)
-def test_s62_choice_that_makes_no_sense_is_refused_with_why(run: Run, office: Office, choice: Choice) -> None:
+@pytest.mark.parametrize("choice", OutboxChoice)
+def test_s62_choice_that_makes_no_sense_is_refused_with_why(run: Run, office: Office, choice: OutboxChoice) -> None:
     """Exit 1 and one line: what the mail is, and what to do instead; nothing is changed."""
     for status in (status for other, status in REFUSED if other is choice):
         record = answer(office, status, sender=f"{status}@example.net")
@@ -266,7 +266,7 @@ def test_s62_choice_that_makes_no_sense_is_refused_with_why(run: Run, office: Of
 def test_a_mail_that_is_not_there_is_exit_2_and_says_where_to_look(run: Run, office: Office) -> None:
     answer(office, UNCERTAIN)
     before = everything(office)
-    for choice in Choice:
+    for choice in OutboxChoice:
         done = run(choice.value, "nosuchmail")
         told = "support-agent: no mail nosuchmail in the outbox: `support-agent outbox` lists them"
         assert (done.code, done.error) == (2, told)

@@ -11,7 +11,7 @@ import pytest
 from support_agent.company.documents import Document, parse_document
 from support_agent.desk.human_feedback import TELLING_CHARACTERS, escalated_cases
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, with_evidence
-from support_agent.facts.inquiry.policy import Limits, possible
+from support_agent.facts.inquiry.policy import InquiryLimits, possible
 from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome
 from support_agent.store.plans import Plans
 from support_agent.store.records import MailId
@@ -99,7 +99,7 @@ def test_the_memory_is_that_of_the_moment_of_giving_up(office: Office, monkeypat
     escalated(office, monkeypatch, "Dear Anna, no.")
     (case,) = learned(office)
     assert case.memory == OPEN
-    assert possible(case.memory, Limits()) == (True, True, False, True)
+    assert possible(case.memory, InquiryLimits()) == (True, True, False, True)
 
 
 @pytest.mark.parametrize(

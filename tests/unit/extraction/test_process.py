@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from support_agent.extraction.blocks import Block, BlockKind, Refusal
-from support_agent.extraction.process import KEPT_VARIABLES, PACKAGES, Extracted, FileKind, Limits, extract
+from support_agent.extraction.process import KEPT_VARIABLES, PACKAGES, Extracted, ExtractionLimits, FileKind, extract
 from tests.unit.extraction.files import docx, locked_pdf, paragraph, pdf
 
-LIMITS = Limits(max_characters=4_000, max_pages=5, timeout_s=20, memory_bytes=1_000_000_000)
+LIMITS = ExtractionLimits(max_characters=4_000, max_pages=5, timeout_s=20, memory_bytes=1_000_000_000)
 ENTITIES = "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]>"
 
 

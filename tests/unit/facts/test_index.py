@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from support_agent.config.settings import ChromaSettings
 from support_agent.errors import ConfigError
-from support_agent.facts.index import Entry, open_client
+from support_agent.facts.index import IndexEntry, open_client
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_a_folder_that_holds_something_else_is_a_configuration_error(tmp_path: P
 def test_an_entry_has_a_key() -> None:
     """Rule: an option without a name could not be chosen."""
     with pytest.raises(ValidationError):
-        Entry(key="", text="Refunds")
+        IndexEntry(key="", text="Refunds")

@@ -11,7 +11,7 @@ import pytest
 
 from support_agent.errors import TransientError
 from support_agent.facts import search as module
-from support_agent.facts.index import Entry, Index, memory_client
+from support_agent.facts.index import Index, IndexEntry, memory_client
 from support_agent.facts.search import MAX_SENTENCES, CompanySearch, fluency, nearness, whole_and_sentences
 from support_agent.facts.topics import Topic
 from support_agent.models.embedding.port import Role, Vectors
@@ -202,7 +202,7 @@ def test_an_index_that_another_process_is_changing_is_not_searched(
     monkeypatch.setattr(module, "MOST_FITTED", 1)
     search.update([REFUND, PASSWORD])
     other = Index(memory_client(), embedder, name=f"beside-{id(search)}")
-    other.update([Entry(key="document:99", kind="head", text="A refund of another company")])
+    other.update([IndexEntry(key="document:99", kind="head", text="A refund of another company")])
     monkeypatch.setattr(search, "_indexes", {"minilm": other})
     with pytest.raises(TransientError, match="another process"):
         search.nearest("a refund that was never asked for")

@@ -17,7 +17,7 @@ from support_agent.errors import ConfigError
 from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
 from support_agent.ops.facts_page import check_page, facts_page, write_page
 from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import Evidence, ModelText, Node, SentenceRange, Step, Visit
+from support_agent.tools.fact_trace import DraftStep, Evidence, ModelText, Node, SentenceRange, Visit
 
 DOCUMENTS = {f"document:{one.number}": one for one in load_documents(packaged("policies"))}
 FIRST = DOCUMENTS["document:1"]
@@ -68,8 +68,8 @@ def found(
     """Finding with a node of each kind that has something to show: two steps, one of them supported."""
     passages = (at("document:1", 0, 2), at("document:9", 1, 2), at(page, 0, 1))
     steps = (
-        Step(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
-        Step(claim=UNBORNE + claim),
+        DraftStep(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
+        DraftStep(claim=UNBORNE + claim),
     )
     question = ModelText(kind="question", text=rewritten, writer="model", seed=1)
     written = ModelText(kind="draft", text=draft, writer="model", seed=1)

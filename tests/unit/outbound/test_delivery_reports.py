@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from support_agent.errors import Postponed
 from support_agent.mail.keys import bounce_address, envelope_id, named_id
-from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
 from support_agent.pipeline import handle
 from support_agent.store.records import MailStatus, OutboxRecord, OutboxStatus
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, once, write
@@ -185,7 +185,7 @@ def test_s62_a_mail_that_was_delivered_though_the_server_put_it_off_goes_out_onc
 def test_s62_a_report_of_an_earlier_try_does_not_undo_a_persons_new_one(office: Office) -> None:
     """Who sends it again has decided so; until it is tried, what is reported is what that person knows."""
     record = answered(office, "uncertain")
-    apply_choice(office.store, record.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, record.id, OutboxChoice.RETRY, office.clock())
     office.handle(report(action="delivered", status="2.0.0", envelope=envelope_id(record.message_id)))
     assert again(office, record).status is READY
 

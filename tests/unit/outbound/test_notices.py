@@ -9,7 +9,7 @@ import pytest
 from support_agent.errors import PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
-from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
 from support_agent.outbound.sender import SendResult
 from support_agent.store.deliveries import Deliveries
 from support_agent.store.outbox import Outbox
@@ -39,7 +39,7 @@ def lost_answer(office: Office) -> MailId:
 def retried(office: Office, mail_id: MailId, delivery: Delivery = REFUSED) -> None:
     """A person sends the answer again, and this comes of it."""
     answer = office.sent(mail_id)[ANSWER]
-    apply_choice(office.store, answer.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, answer.id, OutboxChoice.RETRY, office.clock())
     office.transport.deliveries = [delivery]
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
 

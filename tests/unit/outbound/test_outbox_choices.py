@@ -10,7 +10,7 @@ import pytest
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.explain import timeline
-from support_agent.outbound.outbox_choices import Choice, apply_choice, entries
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice, entries
 from support_agent.outbound.sender import SendResult
 from support_agent.pipeline import handle
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
@@ -49,26 +49,26 @@ def bring_to(office: Office, status: OutboxStatus) -> OutboxRecord:
 
 
 MAY = {
-    (Choice.APPROVE, OutboxStatus.PROPOSED): READY,
-    (Choice.APPROVE, READY): READY,
-    (Choice.UNDO, OutboxStatus.PROPOSED): OutboxStatus.CANCELLED,
-    (Choice.UNDO, READY): OutboxStatus.CANCELLED,
-    (Choice.UNDO, OutboxStatus.CANCELLED): OutboxStatus.CANCELLED,
-    (Choice.RETRY, UNCERTAIN): READY,
-    (Choice.RETRY, FAILED): READY,
-    (Choice.RETRY, READY): READY,
-    (Choice.SENT, UNCERTAIN): SENT,
-    (Choice.SENT, SENT): SENT,
-    (Choice.GIVE_UP, UNCERTAIN): FAILED,
-    (Choice.GIVE_UP, READY): FAILED,
-    (Choice.GIVE_UP, FAILED): FAILED,
+    (OutboxChoice.APPROVE, OutboxStatus.PROPOSED): READY,
+    (OutboxChoice.APPROVE, READY): READY,
+    (OutboxChoice.UNDO, OutboxStatus.PROPOSED): OutboxStatus.CANCELLED,
+    (OutboxChoice.UNDO, READY): OutboxStatus.CANCELLED,
+    (OutboxChoice.UNDO, OutboxStatus.CANCELLED): OutboxStatus.CANCELLED,
+    (OutboxChoice.RETRY, UNCERTAIN): READY,
+    (OutboxChoice.RETRY, FAILED): READY,
+    (OutboxChoice.RETRY, READY): READY,
+    (OutboxChoice.SENT, UNCERTAIN): SENT,
+    (OutboxChoice.SENT, SENT): SENT,
+    (OutboxChoice.GIVE_UP, UNCERTAIN): FAILED,
+    (OutboxChoice.GIVE_UP, READY): FAILED,
+    (OutboxChoice.GIVE_UP, FAILED): FAILED,
 }
 
 
 @pytest.mark.parametrize("status", OutboxStatus)
-@pytest.mark.parametrize("choice", Choice)
+@pytest.mark.parametrize("choice", OutboxChoice)
 def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
-    office: Office, choice: Choice, status: OutboxStatus
+    office: Office, choice: OutboxChoice, status: OutboxStatus
 ) -> None:
     """S62: an uncertain mail is a person's decision; nonsense is refused with what it is."""
     record, after = bring_to(office, status), MAY.get((choice, status))
@@ -79,8 +79,8 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
         assert again(office, record) == before
         return
     is_new = apply_choice(office.store, record.id, choice, NOON).is_new
-    unchanged = {(Choice.APPROVE, READY), (Choice.RETRY, READY), (Choice.SENT, SENT)}
-    assert is_new is ((choice, status) not in unchanged | {(Choice.UNDO, OutboxStatus.CANCELLED)})
+    unchanged = {(OutboxChoice.APPROVE, READY), (OutboxChoice.RETRY, READY), (OutboxChoice.SENT, SENT)}
+    assert is_new is ((choice, status) not in unchanged | {(OutboxChoice.UNDO, OutboxStatus.CANCELLED)})
     settled = apply_choice(office.store, record.id, choice, NOON)
     assert (settled.status, settled.is_new, again(office, record).status) == (after, False, after)
     assert len(office.store.deliveries.of(record.id)) == is_new + (status is OutboxStatus.CANCELLED)
@@ -88,7 +88,7 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
 
 def test_s62_the_case_says_who_decided(office: Office) -> None:
     record = answered(office, "uncertain")
-    apply_choice(office.store, record.id, Choice.SENT, NOON)
+    apply_choice(office.store, record.id, OutboxChoice.SENT, NOON)
     assert record.case_id is not None
     (mail,) = timeline(office.store, record.case_id).mails
     (update,) = next(sent.delivery_updates for sent in mail.sent if sent.kind is ANSWER)
@@ -99,7 +99,7 @@ def test_a_mail_that_is_sent_again_by_a_person_goes_to_a_suppressed_address(offi
     """Who sends again says that the address is good: it is written to again."""
     record = answered(office)
     office.handle(report(envelope=envelope_id(record.message_id)))
-    apply_choice(office.store, record.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, record.id, OutboxChoice.RETRY, office.clock())
     office.stages.outbox_sender.deliver(again(office, record))
     assert again(office, record).status is SENT
     assert office.transport.given[-1] == (JAMES, record.raw)
@@ -118,13 +118,13 @@ def test_a_death_while_a_person_sends_again_leaves_no_mail_that_fails_at_once(
     with monkeypatch.context() as patched:
         patched.setattr(Suppressions, "lift", die)
         with pytest.raises(KeyboardInterrupt):
-            apply_choice(office.store, record.id, Choice.RETRY, office.clock())
+            apply_choice(office.store, record.id, OutboxChoice.RETRY, office.clock())
     assert again(office, record).status is FAILED
 
 
 def test_an_unknown_mail_is_named(office: Office) -> None:
     with pytest.raises(ConfigError, match="`support-agent outbox` lists them"):
-        apply_choice(office.store, "nothing", Choice.RETRY, NOON)
+        apply_choice(office.store, "nothing", OutboxChoice.RETRY, NOON)
 
 
 def test_s62_what_is_not_known_to_be_out_is_listed_until_it_is_settled(office: Office) -> None:
@@ -134,7 +134,7 @@ def test_s62_what_is_not_known_to_be_out_is_listed_until_it_is_settled(office: O
         record.id, UNCERTAIN, JAMES, record.case_id,
     )  # fmt: skip
     assert 10_000 < entry.age_s < 10_800
-    apply_choice(office.store, record.id, Choice.GIVE_UP, NOON)
+    apply_choice(office.store, record.id, OutboxChoice.GIVE_UP, NOON)
     assert entries(office.store, NOON) == []
 
 

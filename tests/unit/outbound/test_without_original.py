@@ -12,7 +12,7 @@ from support_agent.answer.packet import Packet
 from support_agent.cases.people import waiting_cases
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
-from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
 from support_agent.outbound.sender import SendResult
 from support_agent.store.deliveries import Deliveries
 from support_agent.store.outbox import Outbox
@@ -280,13 +280,13 @@ def test_a_packet_that_is_refused_in_both_forms_is_an_alarm_until_a_person_decid
     (what,) = alarmed(office)
     assert what == f"1 mail for the desk could not be delivered, the oldest of 2026-11-20 12:00 UTC: {smaller.case_id}"
     assert len(office.transport.given) == 2
-    apply_choice(office.store, smaller.id, Choice.GIVE_UP, office.clock())
+    apply_choice(office.store, smaller.id, OutboxChoice.GIVE_UP, office.clock())
     assert alarmed(office) == []
 
 
 def test_it_is_sent_when_a_person_says_so(office: Office) -> None:
     mail_id = lost(office)
-    apply_choice(office.store, of_kind(office, mail_id)[1].id, Choice.RETRY, office.clock())
+    apply_choice(office.store, of_kind(office, mail_id)[1].id, OutboxChoice.RETRY, office.clock())
     work(office)
     assert ([row.status for row in of_kind(office, mail_id)], alarmed(office)) == ([FAILED, SENT], [])
 
@@ -294,7 +294,7 @@ def test_it_is_sent_when_a_person_says_so(office: Office) -> None:
 def test_the_customer_hears_after_all_that_a_person_has_the_case_once_a_packet_was_sent_again(office: Office) -> None:
     """Failure: the acknowledgement stayed cancelled, and the operator was told that a person did not want it sent."""
     mail_id = lost(office)
-    for choice in (Choice.RETRY, Choice.RETRY):
+    for choice in (OutboxChoice.RETRY, OutboxChoice.RETRY):
         apply_choice(office.store, of_kind(office, mail_id)[1].id, choice, office.clock())
     for _ in range(2):
         work(office)
@@ -341,7 +341,7 @@ def test_it_is_forgotten_and_deleted_like_any_other(office: Office) -> None:
 
 def test_a_packet_that_a_person_gave_up_is_not_sent_again_and_its_acknowledgement_ends(office: Office) -> None:
     mail_id = for_person(office, Delivery(status="retry", detail="421 later"))
-    apply_choice(office.store, of_kind(office, mail_id)[0].id, Choice.GIVE_UP, office.clock())
+    apply_choice(office.store, of_kind(office, mail_id)[0].id, OutboxChoice.GIVE_UP, office.clock())
     work(office)
     assert ([row.status for row in of_kind(office, mail_id)], alarmed(office)) == ([FAILED], [])
     assert office.sent(mail_id)[ACKNOWLEDGEMENT].status is CANCELLED

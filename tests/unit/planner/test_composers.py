@@ -12,7 +12,7 @@ from support_agent.errors import ToolCallRejected
 from support_agent.models.openai import OpenAIModel
 from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import ModelVotes, Option, Vote
-from support_agent.planner.composers import ScoringComposer, ServerComposer, Step, composer_for, schemas
+from support_agent.planner.composers import ComposingStep, ScoringComposer, ServerComposer, composer_for, schemas
 from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.data import FetchSeries
@@ -33,7 +33,9 @@ def vote(key: str, probability: float) -> Vote:
     return Vote(key=key, similarity=0.5, mentioned=0.0, picked=None, judged=None, probability=probability)
 
 
-def step(*, votes: tuple[Vote, ...] = (), so_far: tuple[str, ...] = (), periods: tuple[str, ...] = ("2024",)) -> Step:
+def step(
+    *, votes: tuple[Vote, ...] = (), so_far: tuple[str, ...] = (), periods: tuple[str, ...] = ("2024",)
+) -> ComposingStep:
     topics = frozenset({"document:1", "document:7", "series:payments"})
     scope = Scope(context=context(), topics=topics, named=frozenset(), periods=periods, names_periods=False)
     options = [
@@ -41,7 +43,9 @@ def step(*, votes: tuple[Vote, ...] = (), so_far: tuple[str, ...] = (), periods:
         Option(key="document:1", title="Data export"),
         Option(key="series:payments", title=SERIES),
     ]
-    return Step(question=SECRET, so_far=so_far, calls=scope.calls(), heuristics=Heuristics(scope, options, votes))
+    return ComposingStep(
+        question=SECRET, so_far=so_far, calls=scope.calls(), heuristics=Heuristics(scope, options, votes)
+    )
 
 
 def reply(call: object) -> Reply:

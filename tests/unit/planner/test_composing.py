@@ -26,7 +26,7 @@ from support_agent.config.settings import PlannerSettings
 from support_agent.errors import PermanentError, ToolCallRejected
 from support_agent.models.language_model import Model
 from support_agent.planner.choice import Chooser
-from support_agent.planner.composers import Composed, ScoringComposer, Step
+from support_agent.planner.composers import Composed, ComposingStep, ScoringComposer
 from support_agent.planner.composing import COMPOSING_VERSION, ComposedRun
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
@@ -185,7 +185,7 @@ def test_the_confidence_is_the_least_of_topic_pieces_and_pointers() -> None:
 
 def test_a_probability_that_is_no_number_is_not_sure() -> None:
     class Nameless:
-        def compose(self, step: Step) -> Composed:
+        def compose(self, step: ComposingStep) -> Composed:
             return ScoringComposer(Prefers("payments"), "always").compose(step)._replace(probability=math.nan)
 
     work = ComposedRun(Nameless(), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments())

@@ -11,7 +11,7 @@ import pytest
 from support_agent.cases.copies import COPY_RULE, DOUBT_RULE, known_as
 from support_agent.demo import AUTHSERV_ID
 from support_agent.mail.message import parse
-from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift, recipients, status
@@ -137,7 +137,7 @@ def test_bounce_that_is_read_again_undoes_nothing(office: Office) -> None:
     row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=OutgoingKind.ANSWER)[0]
     mailbox = FakeMailbox([raw, report(returned=row.message_id, recipient=ANNA)])
     Shift(office, mailbox).work()
-    apply_choice(office.store, row.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, row.id, OutboxChoice.RETRY, office.clock())
     Shift(office, mailbox).work()
     read_again(office, *mailbox.numbered_anew().mails)
     now = office.store.outbox.get(row.id)
@@ -153,7 +153,7 @@ def test_bounce_that_comes_by_two_ways_acts_once(office: Office) -> None:
     row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=OutgoingKind.ANSWER)[0]
     bounce = report(returned=row.message_id, recipient=ANNA)
     Shift(office, FakeMailbox([raw, bounce])).work()
-    apply_choice(office.store, row.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, row.id, OutboxChoice.RETRY, office.clock())
     second = b"Delivered-To: archive@harborfile.example\r\n" + bounce
     Shift(office, FakeMailbox([raw, bounce, second])).work()
     now = office.store.outbox.get(row.id)

@@ -14,7 +14,7 @@ from support_agent.core.cursor import UNBOUNDED
 from support_agent.core.modes import Mode
 from support_agent.mail.keys import message_id
 from support_agent.ops.backup.restoring import put_in_doubt
-from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, with_autonomy, write
@@ -102,7 +102,7 @@ def test_a_waiting_answer_becomes_uncertain_and_the_desk_hears_of_it(office: Off
     assert (FAILURE, SENT) in rows(held, write(REFUND))
     assert recipients(held) == [DESK]
     (row,) = held.store.outbox.find(kind=ANSWER)
-    apply_choice(held.store, row.id, Choice.RETRY, held.clock())
+    apply_choice(held.store, row.id, OutboxChoice.RETRY, held.clock())
     Shift(held, FakeMailbox([])).work()
     assert recipients(held) == [DESK, ANNA]  # a person has chosen it
 
@@ -114,7 +114,7 @@ def test_a_proposal_cannot_be_approved_as_if_nothing_had_happened(office: Office
     assert disaster(office) == 1
     (row,) = office.store.outbox.find(kind=ANSWER)
     with pytest.raises(Exception, match="only a proposed answer is approved"):
-        apply_choice(office.store, row.id, Choice.APPROVE, office.clock())
+        apply_choice(office.store, row.id, OutboxChoice.APPROVE, office.clock())
 
 
 def test_a_mail_whose_answer_is_in_the_sent_folder_is_filed(office: Office) -> None:

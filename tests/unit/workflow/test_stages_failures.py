@@ -18,7 +18,7 @@ from support_agent.core.levels import PROVEN
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import Message, parse
-from support_agent.outbound.outbox_choices import Choice, apply_choice
+from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import SendResult
 from support_agent.pipeline import handle
@@ -146,7 +146,7 @@ def test_s62_packet_of_unknown_fate_is_tried_as_often_as_any_mail_and_the_custom
     assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK]
     packet, acknowledgement = office.sent(mail_id)[PACKET], office.sent(mail_id)[ACKNOWLEDGEMENT]
     assert (packet.status, acknowledgement.status) == (uncertain, READY)
-    apply_choice(office.store, packet.id, Choice.SENT, office.clock())
+    apply_choice(office.store, packet.id, OutboxChoice.SENT, office.clock())
     office.stages.send(mail_id)
     assert office.sent(mail_id)[ACKNOWLEDGEMENT].status is OutboxStatus.SENT
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.facts.inquiry.loop import Retrieval, advance, inquire
 from support_agent.facts.inquiry.memory import Check, Ending, Failure, Memory, Utility, begin
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Limits, Softmax, always
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, InquiryLimits, Softmax, always
 from support_agent.tools.fact_trace import Evidence
 
-LIMITS = Limits(retrievals=2, drafts=2)
+LIMITS = InquiryLimits(retrievals=2, drafts=2)
 HERE = Evidence(source="document:1", first=3, last=3, grade=0.03)
 SOUND = Utility(supported=0.9, answers=0.9)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="8"),))
@@ -116,7 +116,7 @@ class AnyMeans:
 def test_every_policy_ends_within_its_limits(seed: int, looks: int, drafts: int) -> None:
     """Rule: whatever the weights are, and an answer has evidence and a sound last draft."""
     values = np.random.default_rng(seed).normal(0, 5, size=(len(ACTIONS), len(FEATURES)))
-    policy = Softmax(values, Limits(retrievals=looks, drafts=drafts), "any")
+    policy = Softmax(values, InquiryLimits(retrievals=looks, drafts=drafts), "any")
     memory = inquire(begin("case", "?"), policy, AnyMeans(seed)).memory
     assert memory.ending is not None
     assert len(memory.retrievals) <= looks

@@ -27,7 +27,7 @@ from support_agent.facts.inquiry.policy import (
     FEATURES,
     NEEDS_ASK,
     Action,
-    Limits,
+    InquiryLimits,
     Policy,
     Softmax,
     always,
@@ -40,7 +40,7 @@ from support_agent.facts.inquiry.policy import (
 from support_agent.tools.fact_trace import Evidence
 from tests.unit.facts.inquiry.test_utility import ScriptedJudge
 
-LIMITS = Limits(retrievals=2, drafts=2)
+LIMITS = InquiryLimits(retrievals=2, drafts=2)
 SOUND = Utility(supported=0.9, answers=0.9, knowledge_f1=0.5)
 WEAK = Utility(supported=0.6, answers=0.6)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="7"),))

@@ -28,12 +28,21 @@ from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.memory import begin, with_question
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Limits, Policy, Softmax, never, self_ask
+from support_agent.facts.inquiry.policy import (
+    ACTIONS,
+    FEATURES,
+    NEEDS_ASK,
+    InquiryLimits,
+    Policy,
+    Softmax,
+    never,
+    self_ask,
+)
 from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, retrieve_always
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Judge, ModelJudge
 from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import Evidence, Node, SentenceRange, Step
+from support_agent.tools.fact_trace import DraftStep, Evidence, Node, SentenceRange
 from tests.fakes import ScriptedModel
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 from tests.unit.facts.graph.fakes import WordSimilarity, source
@@ -321,7 +330,7 @@ def test_a_draft_with_few_words_of_the_evidence_is_written_anew_from_feedback() 
     assert len(bench.writer.history) == 1
 
 
-def retrieve_never(judge: Judge, limits: Limits) -> Policy:
+def retrieve_never(judge: Judge, limits: InquiryLimits) -> Policy:
     return never(limits)
 
 
@@ -408,7 +417,7 @@ def test_the_sub_graph_is_built_when_it_is_asked_for_and_stands_in_no_trace() ->
     findings = Bench(ANSWERED, chaining=chaining).find()
     assert Bench(ANSWERED, chaining=chaining).workflow.entity_graph(findings) == EntityGraph()
     *before, last = findings.trace
-    visit = last.model_copy(update={"steps": (Step(claim="Refunds go to the Visa card."),)})
+    visit = last.model_copy(update={"steps": (DraftStep(claim="Refunds go to the Visa card."),)})
     named = findings.model_copy(update={"trace": (*before, visit)})
     shown = Bench(ANSWERED, chaining=chaining).workflow.entity_graph(named)
     assert [(entity.name, entity.hops) for entity in shown.entities] == [("Refunds", 0), ("Visa", 0)]

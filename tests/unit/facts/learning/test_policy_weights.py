@@ -10,14 +10,14 @@ import pytest
 
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.memory import begin
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Limits
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, InquiryLimits
 from support_agent.facts.learning.policy_weights import PolicyWeights, load, save, weights_of
 
 
 @pytest.fixture
 def weights() -> PolicyWeights:
     values = np.random.default_rng(1).normal(size=(len(ACTIONS), len(FEATURES)))
-    return weights_of(values, limits=Limits(retrievals=2), episodes=10, seed=1, people=0)
+    return weights_of(values, limits=InquiryLimits(retrievals=2), episodes=10, seed=1, people=0)
 
 
 def test_weights_read_back_as_they_were_saved(weights: PolicyWeights, tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_weights_read_back_as_they_were_saved(weights: PolicyWeights, tmp_path: 
     memory = begin("case", "How much?")
     assert read.policy().probabilities(memory) == weights.policy().probabilities(memory)
     assert read.policy().name == weights.name
-    assert read.policy().limits == Limits(retrievals=2)
+    assert read.policy().limits == InquiryLimits(retrievals=2)
     assert '"looks": 2' in path.read_text("utf-8")  # as the files of earlier versions have it
 
 

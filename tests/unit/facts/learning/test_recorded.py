@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.memory import Memory
-from support_agent.facts.inquiry.policy import Action, Limits, Policy, always, never, self_ask
+from support_agent.facts.inquiry.policy import Action, InquiryLimits, Policy, always, never, self_ask
 from support_agent.facts.learning.recorded import (
     REWARDS,
     SECOND,
@@ -87,7 +87,7 @@ def test_cases_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{}\n", made_case(1, is_answerable=True, limits=Limits()).model_dump_json() + "\n" + "{1}\n"]
+    "text", ["{}\n", made_case(1, is_answerable=True, limits=InquiryLimits()).model_dump_json() + "\n" + "{1}\n"]
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "cases.jsonl").write_text(text, "utf-8")
@@ -109,7 +109,7 @@ def test_what_is_reported_was_not_learned_from() -> None:
     """Rule: no question in both, and the same limits."""
     learned, reported = apart(made_cases(4), made_cases(4, first=4))
     assert (len(learned), len(reported)) == (4, 4)
-    drafting = [made_case(number, is_answerable=True, limits=Limits()) for number in (8, 9)]
+    drafting = [made_case(number, is_answerable=True, limits=InquiryLimits()) for number in (8, 9)]
     for wrong in (made_cases(4, first=3), made_cases(1, first=4), drafting):
         with pytest.raises(ConfigError):
             apart(made_cases(4), wrong)

@@ -21,7 +21,7 @@ from support_agent.facts.inquiry.policy import (
     FEATURES,
     Action,
     Floats,
-    Limits,
+    InquiryLimits,
     Softmax,
     always,
     choice,
@@ -84,7 +84,7 @@ def test_what_came_of_a_step_is_its_reward_and_all_after_it() -> None:
 
 
 def test_an_action_is_sampled_as_often_as_it_is_likely() -> None:
-    policy = Softmax(np.random.default_rng(1).normal(size=(len(ACTIONS), len(FEATURES))), Limits(), "any")
+    policy = Softmax(np.random.default_rng(1).normal(size=(len(ACTIONS), len(FEATURES))), InquiryLimits(), "any")
     memory = begin("case", "?", [Evidence(source="document:1", first=0, last=0)])
     drawn = np.random.default_rng(2)
     actions = [sampled(policy, memory, drawn) for _ in range(2000)]
@@ -117,13 +117,13 @@ def test_a_person_shows_what_should_have_been_done(memory: Memory, outcome: Revi
     """Rule: what the person did becomes likelier in such a state, and with it what can be done at all."""
     before = np.zeros((len(ACTIONS), len(FEATURES)))
     cases = [EscalatedCase(memory=memory, outcome=outcome)] * 3
-    after = taught(before, cases, Limits(), Course(people_steps=300))
+    after = taught(before, cases, InquiryLimits(), Course(people_steps=300))
 
     def likely(weights: Floats) -> float:
-        return Softmax(weights, Limits(), "any").probabilities(memory)[ACTIONS.index(action)]
+        return Softmax(weights, InquiryLimits(), "any").probabilities(memory)[ACTIONS.index(action)]
 
     assert likely(after) >= likely(before)
-    assert choice(Softmax(after, Limits(), "any"), memory) is action
+    assert choice(Softmax(after, InquiryLimits(), "any"), memory) is action
 
 
 @pytest.mark.parametrize("memory", [judged(), judged(SOUND), judged(WRONG, WRONG)])
@@ -133,7 +133,7 @@ def test_a_memory_from_the_store_teaches_as_it_did_when_it_was_before_escalation
     assert before_escalation(ended(memory, Ending.ANSWERED)) is None
     before = before_escalation(ended(memory, Ending.ESCALATED))
     assert before == memory
-    assert possible(memory, Limits())[ACTIONS.index(Action.ANSWER)] == (memory.last_utility == SOUND)
+    assert possible(memory, InquiryLimits())[ACTIONS.index(Action.ANSWER)] == (memory.last_utility == SOUND)
 
 
 def test_people_are_counted_and_change_the_weights() -> None:

@@ -21,7 +21,7 @@ from support_agent.ops.backtest.judging import AnswerMatcher
 from support_agent.ops.backtest.pairing import Pair
 from support_agent.ops.backtest.running import (
     Bench,
-    Step,
+    RunProgress,
     key_of,
     past_of,
     run,
@@ -111,7 +111,7 @@ def test_a_document_that_is_valid_today_is_valid_on_every_past_day(office: Offic
 def test_what_the_journal_has_is_not_decided_again_and_the_time_left_is_told(bench: Bench, tmp_path: Path) -> None:
     pairs = [asked(REFUND, number) for number in range(3)]
     ticks = count(0, 10)
-    told: list[Step] = []
+    told: list[RunProgress] = []
     with Journal(tmp_path, bench.version) as journal:
         journal.add(bench.result(key_of(pairs[0]), pairs[0]))
         first = run(pairs, journal, bench, told.append, lambda: float(next(ticks)))

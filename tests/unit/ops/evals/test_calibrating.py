@@ -8,7 +8,7 @@ import pytest
 
 from support_agent.models.language_model import Usage
 from support_agent.ops.evals.calibrating import answers_needed, fit, fitted, table, threshold_for, thresholds
-from support_agent.ops.evals.intents import Decided, Step, Way
+from support_agent.ops.evals.intents import CascadeStep, Decided, Way
 from support_agent.ops.evals.leaving_out import Asked
 from support_agent.planner.calibration import CompanyCalibration, MadeFor, MadeFrom
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
@@ -103,7 +103,7 @@ def test_where_too_many_are_wrong_the_threshold_goes_up_without_a_proof() -> Non
 
 
 def decided(topic: str, right: str, confidence: float) -> Decided:
-    return Decided(topic=topic, right=(right,) if right else (), confidence=confidence, step=Step.DECIDED)
+    return Decided(topic=topic, right=(right,) if right else (), confidence=confidence, step=CascadeStep.DECIDED)
 
 
 MANY = [

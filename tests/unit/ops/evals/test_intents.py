@@ -10,9 +10,9 @@ from support_agent.errors import ConfigError
 from support_agent.facts.index import Index, memory_client
 from support_agent.facts.search import CompanySearch
 from support_agent.ops.evals.intents import (
+    CascadeStep,
     Decided,
     Line,
-    Step,
     Way,
     decided_of,
     evaluate,
@@ -27,16 +27,16 @@ from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.facts.test_search import WordEmbedder
 
 
-def decided(label: str, topic: str, confidence: float, step: Step = Step.DECIDED) -> Decided:
+def decided(label: str, topic: str, confidence: float, step: CascadeStep = CascadeStep.DECIDED) -> Decided:
     return Decided(topic=topic, right=() if label == "oos" else (label,), confidence=confidence, step=step, seconds=0.2)
 
 
 CASES = [
     decided("a", "a", 0.9),
-    decided("b", "b", 0.8, Step.ASKED),
+    decided("b", "b", 0.8, CascadeStep.ASKED),
     decided("oos", "a", 0.7),
     decided("b", "a", 0.6),
-    decided("a", "a", 0.05, Step.HOPELESS),
+    decided("a", "a", 0.05, CascadeStep.HOPELESS),
 ]
 OPTIONS = {f"document:{name}": Option(key=f"document:{name}", title=name) for name in "ab"}
 
@@ -78,9 +78,9 @@ def test_the_report_counts_what_is_right_in_scope_and_what_is_answered() -> None
 def test_each_step_of_the_cascade_is_counted_with_its_cost() -> None:
     report = report_of(CASES, threshold=0.65)
     assert [(step.name, step.lines, step.right, step.answered) for step in report.steps] == [
-        (Step.DECIDED, 3, 1, 2),
-        (Step.HOPELESS, 1, 1, 0),
-        (Step.ASKED, 1, 1, 1),
+        (CascadeStep.DECIDED, 3, 1, 2),
+        (CascadeStep.HOPELESS, 1, 1, 0),
+        (CascadeStep.ASKED, 1, 1, 1),
     ]
 
 
@@ -89,13 +89,13 @@ def test_the_step_that_settles_a_question_is_told() -> None:
     sure, doubtful, hopeless = near(1.2, 0.1), near(0.6, 0.55), near(0.1, 0.1)
     asked = way("doubtful", "yes", "yes", "a", "a")
 
-    def step(of: Way, matches: list[Match]) -> Step:
+    def step(of: Way, matches: list[Match]) -> CascadeStep:
         return decided_of(of.choose("?", matches), ["document:a"], 0.6).step
 
-    assert step(asked, sure) is Step.DECIDED
-    assert step(asked, hopeless) is Step.HOPELESS
-    assert step(asked, doubtful) is Step.ASKED
-    assert step(way("never"), doubtful) is Step.DECIDED
+    assert step(asked, sure) is CascadeStep.DECIDED
+    assert step(asked, hopeless) is CascadeStep.HOPELESS
+    assert step(asked, doubtful) is CascadeStep.ASKED
+    assert step(way("never"), doubtful) is CascadeStep.DECIDED
 
 
 def test_a_right_topic_is_right_and_none_is_right_where_none_answers() -> None:
