@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from support_agent.facts.web.pages import Page
+from support_agent.facts.web.pages import WebPage
 
 
 class HandClock:
@@ -26,14 +26,14 @@ class HandClock:
 class ScriptedSource:
     """A `WebSource`: `asked` has the questions; it raises `error`, or waits for ever, where it is told to."""
 
-    def __init__(self, name: str, *pages: Page, error: Exception | None = None, hangs: bool = False) -> None:
+    def __init__(self, name: str, *pages: WebPage, error: Exception | None = None, hangs: bool = False) -> None:
         self.name = name
         self.pages = pages
         self.error = error
         self.hangs = hangs
         self.asked: list[str] = []
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         self.asked.append(query)
         if self.hangs:
             await asyncio.Event().wait()
@@ -45,18 +45,18 @@ class ScriptedSource:
 class MeetingSource(ScriptedSource):
     """Answers once all who share its barrier are being asked, which needs them to be asked at the same time."""
 
-    def __init__(self, name: str, barrier: list[str], n: int, *pages: Page) -> None:
+    def __init__(self, name: str, barrier: list[str], n: int, *pages: WebPage) -> None:
         super().__init__(name, *pages)
         self._barrier = barrier
         self._n = n
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         self._barrier.append(self.name)
         while len(self._barrier) < self._n:
             await asyncio.sleep(0)
         return await super().search(query, deadline)
 
 
-def page(slug: str, text: str, *, is_excerpt: bool = False) -> Page:
+def page(slug: str, text: str, *, is_excerpt: bool = False) -> WebPage:
     """A page of example.org."""
-    return Page(address=f"https://example.org/{slug}", title=slug.title(), text=text, is_excerpt=is_excerpt)
+    return WebPage(address=f"https://example.org/{slug}", title=slug.title(), text=text, is_excerpt=is_excerpt)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from support_agent.company.values import Counted, Customer, Number, Period, Row, Value
+from support_agent.company.values import Counted, Customer, Number, Period, SeriesRow, Value
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import language_of
 
@@ -77,7 +77,7 @@ class TableItem(Frozen):
     row_noun: Counted = ""
     period: Period
     steps: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SeriesRow, ...]
 
     @property
     def row_count(self) -> int:

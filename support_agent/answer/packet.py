@@ -24,7 +24,7 @@ class RunnerUp(Frozen):
     confidence: Probability
 
 
-class Considered(Frozen):
+class ConsideredCall(Frozen):
     """A call that was chosen: its closed arguments as text, its confidence, and its outcome."""
 
     call: str
@@ -133,7 +133,7 @@ class Packet(Frozen):
     """Why the case was escalated, as a code; its words, if any, come from `words.yaml`."""
     why: str = ""
     """Details of the reason ("the plan needs level 3")."""
-    considered: tuple[Considered, ...] = ()
+    considered: tuple[ConsideredCall, ...] = ()
     found: tuple[FoundDocument, ...] = ()
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     """The questions that evidence was retrieved for and are for a person now; `looked` in templates and as stored."""

@@ -15,7 +15,7 @@ from support_agent.cli.terminal import NOTHING, as_table, counted, padded, wrapp
 
 if TYPE_CHECKING:
     from support_agent.desk.coverage import Coverage, Share
-    from support_agent.ops.backtest.report import BacktestReport, Count, Precision
+    from support_agent.ops.backtest.report import BacktestReport, MailCount, Precision
     from support_agent.ops.backtest.what_if import Changed, Outcome, WhatIf
 
 SIDE_CELLS = 56
@@ -140,7 +140,7 @@ def _example(text: str) -> str:
     return plain if len(plain) <= EXAMPLE_CHARACTERS else f"{plain[:EXAMPLE_CHARACTERS]}..."
 
 
-def _counts(counts: Sequence[Count]) -> str:
+def _counts(counts: Sequence[MailCount]) -> str:
     named = (
         f"{clean_line(one.name)} {one.mails}" + (f" ({one.answered} answered)" if one.answered else "")
         for one in counts

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.facts.learning.comparison import TrainedPolicy
     from support_agent.facts.learning.recorded import Measured
     from support_agent.facts.suggestions import Suggestions
-    from support_agent.models.pulling import Listed
+    from support_agent.models.pulling import ListedModel
     from support_agent.ops.autonomy_report import ItemAutonomy
     from support_agent.ops.conformance import RowResult
     from support_agent.ops.forgetting import Forgotten
@@ -77,7 +77,7 @@ def probed(found: Probed) -> str:
     return as_table(rows)
 
 
-def models(listed: Sequence[Listed]) -> str:
+def models(listed: Sequence[ListedModel]) -> str:
     """A table of the pinned models, then the sources of each."""
     rows = [("MODEL", "STATE", "SIZE", "LICENCE", "PATH")]
     rows += [(m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path)) for m in listed]

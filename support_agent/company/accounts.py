@@ -28,17 +28,17 @@ from support_agent.company.account_specs import (
     spec_finding,
 )
 from support_agent.company.conversion import UTC_ZONE, CellRefused, has_time_zone, to_day, to_text, to_value
-from support_agent.company.database import ReadOnlyDatabase, Result
+from support_agent.company.database import QueryResult, ReadOnlyDatabase
 from support_agent.company.text import collapse
 from support_agent.company.values import (
     Count,
     Counted,
     Customer,
+    CustomerRecord,
     Money,
     Period,
     Quantity,
-    Record,
-    Row,
+    SeriesRow,
     Text,
     Value,
     ValueType,
@@ -165,7 +165,7 @@ class Accounts:
         (cell,) = cells.values()
         return self._read(table, lambda: _to_value(spec, cell, currency, locale, self._zone))
 
-    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[SeriesRow, ...]:
         """The rows of a series within a period, sorted by day, label and amount; rows without an amount are dropped.
 
         Args:
@@ -190,7 +190,7 @@ class Accounts:
             raise self._wrong(table, "the query returns days outside :first to :last")
         return tuple(sorted(rows, key=lambda row: (row.day, row.label, amount_of(row.value))))
 
-    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]:
+    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[CustomerRecord, ...]:
         """The customer's own records of a kind, in the order of the query.
 
         Args:
@@ -273,7 +273,7 @@ class Accounts:
         """Close the database."""
         self._database.close()
 
-    def _to_row(self, spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:
+    def _to_row(self, spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> SeriesRow:
         value = to_value(spec.type, cells["amount"], cells.get("currency"), unit)
         if not isinstance(value, Money | Count | Quantity):
             raise CellRefused("the amount is not a number")
@@ -281,9 +281,11 @@ class Accounts:
         is_compared = self._database.has_days_of_zone and not isinstance(day, str)
         if has_time_zone(day) and self._zone != UTC_ZONE and not is_compared:  # :first and :last were other days
             raise CellRefused("the day is an instant; let the query return and compare the day in company.time_zone")
-        return Row(day=to_day(day, self._zone), value=value, label="" if label is None else to_text(label))
+        return SeriesRow(day=to_day(day, self._zone), value=value, label="" if label is None else to_text(label))
 
-    def _select(self, query: str, parameters: Mapping[str, Any], table: str, setting: _Limit = "max_rows") -> Result:
+    def _select(
+        self, query: str, parameters: Mapping[str, Any], table: str, setting: _Limit = "max_rows"
+    ) -> QueryResult:
         limits = self._specs.database
         most = {"max_rows": limits.max_rows, "max_records": min(limits.max_records, limits.max_rows)}[setting]
         try:
@@ -294,7 +296,7 @@ class Accounts:
             raise self._wrong(table, str(error)) from None
 
     def _require(
-        self, table: str, result: Result, needed: set[str], optional: frozenset[str] | set[str] = frozenset()
+        self, table: str, result: QueryResult, needed: set[str], optional: frozenset[str] | set[str] = frozenset()
     ) -> None:
         """Raise ConfigError unless the result has all needed columns, and otherwise only optional ones."""
         columns = set(result.columns)
@@ -363,13 +365,13 @@ def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: st
     return Text(text=spec.word_for(value.text, locale)) if isinstance(value, Text) else value
 
 
-def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str, zone: ZoneInfo) -> Record:
+def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str, zone: ZoneInfo) -> CustomerRecord:
     identifier = "" if cells[spec.identifier] is None else collapse(to_text(cells[spec.identifier]))
     if not any(character.isalnum() for character in identifier) or len(identifier) > MOST_CHARACTERS:
         raise CellRefused(f"a {spec.identifier} is empty or has more than {MOST_CHARACTERS} characters")
     currency = cells.get("currency")
     values = {name: _to_value(column, cells[name], currency, locale, zone) for name, column in spec.columns.items()}
-    return Record(identifier=identifier, values=values)
+    return CustomerRecord(identifier=identifier, values=values)
 
 
 def _to_locale(cell: Any) -> str:

@@ -107,7 +107,7 @@ def bind_names(sql: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Result:
+class QueryResult:
     """Column names in lower case, and the rows."""
 
     columns: tuple[str, ...]
@@ -142,7 +142,7 @@ class ReadOnlyDatabase:
 
     def select(
         self, sql: str, parameters: Mapping[str, str | date], max_rows: int, setting: str = "max_rows"
-    ) -> Result:
+    ) -> QueryResult:
         """Run one query in a transaction that is always rolled back.
 
         Args:
@@ -170,7 +170,7 @@ class ReadOnlyDatabase:
         if len(rows) > max_rows:
             message = f"more than {max_rows} rows: raise [database] {setting}"
             raise PermanentError(message, code="too_many_rows")
-        return Result(columns, rows)
+        return QueryResult(columns, rows)
 
     @property
     def enforces_read_only(self) -> bool:

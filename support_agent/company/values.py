@@ -113,7 +113,7 @@ class Period(Frozen):
     last: date
 
 
-class Row(Frozen):
+class SeriesRow(Frozen):
     """One dated row of a series; `label` names it ("Invoice HF-2025-003")."""
 
     day: date
@@ -121,7 +121,7 @@ class Row(Frozen):
     label: str = ""
 
 
-class Record(Frozen):
+class CustomerRecord(Frozen):
     """One of a customer's records, such as an invoice; `values` by declared column, None if empty."""
 
     identifier: str

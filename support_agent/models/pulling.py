@@ -44,7 +44,7 @@ GGUF_MAGIC = b"GGUF"
 PULL = "support-agent model pull"
 
 
-class State(StrEnum):
+class CacheState(StrEnum):
     """How much of a model is in the cache, without reading the files."""
 
     ABSENT = "absent"
@@ -53,7 +53,7 @@ class State(StrEnum):
     VERIFIED = "verified"
 
 
-class Listed(Frozen):
+class ListedModel(Frozen):
     """A model as `model list` shows it."""
 
     name: str
@@ -61,7 +61,7 @@ class Listed(Frozen):
     licence: str
     size_bytes: int
     path: Path
-    state: State
+    state: CacheState
     sources: tuple[str, ...]
 
 
@@ -128,10 +128,10 @@ def verify(model: PinnedModel, cache: Path) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def listing(cache: Path) -> tuple[Listed, ...]:
+def listing(cache: Path) -> tuple[ListedModel, ...]:
     """All pinned models with their state in the cache; reads no model file, uses no network."""
     return tuple(
-        Listed(
+        ListedModel(
             name=model.name,
             title=model.title,
             licence=model.licence,
@@ -144,13 +144,13 @@ def listing(cache: Path) -> tuple[Listed, ...]:
     )
 
 
-def _state(model: PinnedModel, folder: Path) -> State:
+def _state(model: PinnedModel, folder: Path) -> CacheState:
     present = [file for file in model.files if _size(folder / file.name) == file.size_bytes]
     if len(present) == len(model.files):
         is_stamped = all(_is_stamped(folder, file) for file in model.files)
-        return State.VERIFIED if is_stamped else State.UNVERIFIED
+        return CacheState.VERIFIED if is_stamped else CacheState.UNVERIFIED
     has_begun = any(path.stat().st_size for path in (folder / WORK).glob("*"))
-    return State.PARTIAL if present or has_begun else State.ABSENT
+    return CacheState.PARTIAL if present or has_begun else CacheState.ABSENT
 
 
 def pull(model: PinnedModel, settings: ModelSettings, progress: Progress) -> Path:

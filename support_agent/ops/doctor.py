@@ -29,7 +29,7 @@ from support_agent.models.embedders import needed_models
 from support_agent.models.language_model import Scores
 from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.models.progress import progress_on
-from support_agent.models.pulling import State, cache_dir, language_model, listing
+from support_agent.models.pulling import CacheState, cache_dir, language_model, listing
 from support_agent.ops.check import NO_AUTHSERV_ID, check_agent, check_calibration
 from support_agent.ops.store_health import (
     current_store,
@@ -219,12 +219,12 @@ def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:
     """Whether a pinned model is in the cache; its files are not hashed again."""
     listed = next(entry for entry in listing(cache_dir(settings)) if entry.name == name)
     size = f"{listed.size_bytes // MEGABYTE_BYTES} MB"
-    if listed.state is State.VERIFIED:
+    if listed.state is CacheState.VERIFIED:
         return ok(subject, f"{listed.title}: verified, {size} at {listed.path}")
-    if listed.state is State.UNVERIFIED:
+    if listed.state is CacheState.UNVERIFIED:
         what, todo = "is there, not verified yet", "run `support-agent model verify`"
     else:
-        is_partial = listed.state is State.PARTIAL
+        is_partial = listed.state is CacheState.PARTIAL
         what = f"is {'not complete' if is_partial else 'not there'}, the first start fetches it ({size})"
         todo = "run `support-agent model pull`"
     return warning(subject, f"{listed.title} {what}", todo)

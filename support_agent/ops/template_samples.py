@@ -31,7 +31,7 @@ from support_agent.answer.final_answer import (
     TableItem,
 )
 from support_agent.answer.packet import (
-    Considered,
+    ConsideredCall,
     FoundDocument,
     FoundEvidence,
     FoundPage,
@@ -42,7 +42,7 @@ from support_agent.answer.packet import (
     RunnerUp,
     StoryEntry,
 )
-from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
+from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, SeriesRow, Text
 
 PERIODS = (
     "this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time",
@@ -168,13 +168,13 @@ def sample_packets(locale: str) -> Iterator[Packet]:
         reason_code="unsure",
         why="0.41 is below 0.50",
         considered=(
-            Considered(
+            ConsideredCall(
                 call="send_document(number=10)",
                 confidence=0.41,
                 outcome="below the threshold",
                 runners_up=(RunnerUp(call="escalate(reason=unsure)", confidence=0.3),),
             ),
-            Considered(call="finish()", confidence=1, outcome="done"),
+            ConsideredCall(call="finish()", confidence=1, outcome="done"),
         ),
         found=(FoundDocument(number=10, title="Invoices, VAT and tax", score=0.71),),
         retrievals=(
@@ -353,8 +353,8 @@ def _excerpt(index: int, heading: str, paragraph: int, kind: str, text: str, **f
 def _tables(steps: tuple[str, ...]) -> Iterator[Item]:
     value = Money(amount=Decimal("19.00"), currency="EUR")
     rows = (
-        Row(day=date(2024, 3, 1), value=value, label="Invoice EX-2024-003"),
-        Row(day=date(2024, 3, 2), value=value),
+        SeriesRow(day=date(2024, 3, 1), value=value, label="Invoice EX-2024-003"),
+        SeriesRow(day=date(2024, 3, 2), value=value),
     )
     for period, sent in ((_MONTH, rows), (_YEAR, rows[:1]), (_named("last_quarter"), ())):
         yield TableItem(

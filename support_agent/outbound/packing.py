@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from support_agent.answer.packet import Considered, FoundDocument, Offered, Packet, RunnerUp
+from support_agent.answer.packet import ConsideredCall, FoundDocument, Offered, Packet, RunnerUp
 from support_agent.cases.commands import Subjects, Ticket, digest_of, offered
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
@@ -126,9 +126,9 @@ def _for_a_person(decision: Decision) -> frozenset[int]:
     return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")
 
 
-def _considered(call: Call) -> Considered:
+def _considered(call: Call) -> ConsideredCall:
     others = ranked(call.considered)[1 : RUNNERS_UP + 1]
-    return Considered(
+    return ConsideredCall(
         call=call_text(call.tool, call.args),
         confidence=min(call.confidence, 1.0),
         outcome=call.status if call.status != "done" else call.result,

@@ -26,7 +26,7 @@ from support_agent.planner.forms import LISTED, NO_FORM, SURE_FORM, Form, are_se
 from support_agent.planner.plan import Plan
 from support_agent.planner.plan_run import PERIOD_WORDS, USUAL_PERIODS, PlanRun, Stop, clarification_probability, log
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
-from support_agent.planner.splitting import SURE, Part, split_question
+from support_agent.planner.splitting import SURE, MailPart, split_question
 from support_agent.tools.base import Added, Context
 from support_agent.tools.ending import REASON_BY_CODE, Reason
 
@@ -100,14 +100,14 @@ class _GuidedRun(PlanRun):
             self.doubtful = {number for number, part in enumerate(parts, 1) if not part.is_sure}
         super().run()
 
-    def _parts(self, question: str) -> tuple[Part, ...]:
+    def _parts(self, question: str) -> tuple[MailPart, ...]:
         try:
             return split_question(
                 question, self._chances, self.context.search.read, self.limits.threshold_answer, self.context.today
             )
         except SupportAgentError as error:  # searching the question fails in the same way and reports it
             log.error("question_not_split", code=error.code, error=str(error))
-            return (Part(question),)
+            return (MailPart(question),)
 
     def _chances(self, text: str) -> Mapping[str, float]:
         matches = self.context.search.nearest(text)

@@ -16,7 +16,7 @@ from functools import cached_property
 import structlog
 
 from support_agent.company.account_specs import ALL_COLUMNS, ColumnSpec
-from support_agent.company.values import Record
+from support_agent.company.values import CustomerRecord
 from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
 from support_agent.planner.choice import Choice, Chooser, Option
@@ -156,7 +156,7 @@ class Records:
         if self._named_in_mail:
             is_one = len(self._named_in_mail) == 1 and self._named_in_mail[0].outcome == "own"
             return self.selected(kind, self._named_in_mail) if is_one else RecordSelection()
-        own: Sequence[Record] = self.context.records[kind]
+        own: Sequence[CustomerRecord] = self.context.records[kind]
         if not own:
             return RecordSelection(reason=Reason.NO_DATA)
         return RecordSelection(identifiers=(own[0].identifier,)) if len(own) == 1 else self._clarification(kind)

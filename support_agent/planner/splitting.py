@@ -47,7 +47,7 @@ _JOIN = re.compile(
 """Only proposes; questions with unknown conjunctions stay whole."""
 
 
-class Part(NamedTuple):
+class MailPart(NamedTuple):
     """One thing that is asked for, in the customer's words; `is_sure`: the search alone is sure of its topic."""
 
     text: str
@@ -62,7 +62,7 @@ class _Half(NamedTuple):
     chance: float
 
 
-def split_question(question: str, chances: Chances, read: Read, least: float, today: date) -> tuple[Part, ...]:
+def split_question(question: str, chances: Chances, read: Read, least: float, today: date) -> tuple[MailPart, ...]:
     """The two parts of a question, or the question itself if it asks for one thing or is doubtful.
 
     Args:
@@ -76,13 +76,13 @@ def split_question(question: str, chances: Chances, read: Read, least: float, to
     whole = chances(question) if is_open else {}
     asked = {topic: chance for topic, chance in whole.items() if topic != NONE_KEY and chance >= SHARE}
     if len(asked) < 2:
-        return (Part(question),)
+        return (MailPart(question),)
     found = [cut for left, right in places if (cut := _cut(left, right, chances, asked))]
     fitting = [
         cut for cut in found if sum(asked[half.topic] for half in cut) >= least and not _loses_period(cut, today)
     ]
     best = max(fitting, key=lambda cut: prod(half.chance for half in cut), default=())
-    return tuple(Part(half.text, half.chance >= SURE) for half in best) or (Part(question),)
+    return tuple(MailPart(half.text, half.chance >= SURE) for half in best) or (MailPart(question),)
 
 
 def _cut_points(question: str, read: Read) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document
 from support_agent.company.periods.recognition import have_moved, periods
 from support_agent.company.questions import CannedQuestion
-from support_agent.company.values import Customer, Period, Record, Row, Value
+from support_agent.company.values import Customer, CustomerRecord, Period, SeriesRow, Value
 from support_agent.company.vocabulary import Vocabulary
 from support_agent.core.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
@@ -115,9 +115,9 @@ class AccountData(Protocol):
 
     def field(self, name: str, customer: Customer, locale: str) -> Value | None: ...
 
-    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]: ...
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[SeriesRow, ...]: ...
 
-    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]: ...
+    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[CustomerRecord, ...]: ...
 
 
 class Acts(Frozen):
@@ -221,7 +221,7 @@ class Context:
     """Least probability that the sections of an excerpt answer, 0..1."""
     subject: str = ""
     mail: str = ""
-    records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
+    records: Mapping[str, tuple[CustomerRecord, ...]] = field(default_factory=dict)
     unread_records: frozenset[str] = frozenset()
     unknown_records: tuple[str, ...] = ()
     question: int = 1

@@ -20,7 +20,7 @@ from support_agent.answer.final_answer import (
     RecordItem,
     TableItem,
 )
-from support_agent.company.values import Customer, Row
+from support_agent.company.values import Customer, SeriesRow
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import AccountData
 from support_agent.tools.data import after_step, aggregate_rows
@@ -75,7 +75,7 @@ def _changed_operand(operand: Operand, accounts: AccountData, customer: Customer
 
 def _rows_now(
     data: TableItem | Operand, accounts: AccountData, customer: Customer, locale: str
-) -> tuple[Row, ...] | None:
+) -> tuple[SeriesRow, ...] | None:
     """The rows of a table, or those that an aggregate was made of; None: they cannot be had any more."""
     if data.series not in accounts.series:
         return None

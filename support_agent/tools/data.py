@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import ClassVar, Literal, get_args
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row, amount_of
+from support_agent.company.values import Count, Counted, Money, Number, Quantity, SeriesRow, amount_of
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import require_customer, table_at
 from support_agent.tools.base import Context, Pointed, Tool, ToolKind
@@ -140,7 +140,7 @@ def unit_of(value: Number) -> tuple[str, Counted]:
     return value.type, value.currency if isinstance(value, Money) else value.unit
 
 
-def after_step(rows: tuple[Row, ...], step: str) -> tuple[Row, ...]:
+def after_step(rows: tuple[SeriesRow, ...], step: str) -> tuple[SeriesRow, ...]:
     """The rows after a step of a table, which is a member of `Keep` or `Order`.
 
     Raises:
@@ -154,7 +154,7 @@ def after_step(rows: tuple[Row, ...], step: str) -> tuple[Row, ...]:
     return _kept(rows, step)
 
 
-def aggregate_rows(rows: tuple[Row, ...], aggregation: Aggregation) -> tuple[Number | None, Row | None]:
+def aggregate_rows(rows: tuple[SeriesRow, ...], aggregation: Aggregation) -> tuple[Number | None, SeriesRow | None]:
     """The number, and its row if it is the value of one row; (None, None) for no rows, except a count of 0.
 
     Raises:
@@ -218,12 +218,12 @@ def _stepped(table: TableItem, step: str) -> TableItem:
     return table.model_copy(update={"rows": after_step(table.rows, step), "steps": (*table.steps, step)})
 
 
-def _one_unit(rows: tuple[Row, ...]) -> None:
+def _one_unit(rows: tuple[SeriesRow, ...]) -> None:
     if len({unit_of(row.value) for row in rows}) > 1:
         raise ToolCallRejected("the rows are in different currencies or units", code="units")
 
 
-def _kept(rows: tuple[Row, ...], keep: str) -> tuple[Row, ...]:
+def _kept(rows: tuple[SeriesRow, ...], keep: str) -> tuple[SeriesRow, ...]:
     if not rows:
         return ()
     if keep in ("above_average", "below_average"):

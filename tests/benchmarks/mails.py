@@ -23,7 +23,7 @@ from support_agent.app.wiring import open_decider
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunResult
 from support_agent.ops.evals.mail_labels import Label
-from support_agent.ops.evals.mails import Result, evaluate, line_of, report_of, sent_in, table
+from support_agent.ops.evals.mails import ScoredMail, evaluate, line_of, report_of, sent_in, table
 from support_agent.workflow.decide import Decider
 from tests.benchmarks.companies import (
     COMPANIES,
@@ -58,7 +58,7 @@ def main() -> None:
             _print(changed_by_room(mails, decider, results))
 
 
-def changed_by_room(mails: Sequence[Mail], decider: Decider, without: Sequence[Result]) -> str:
+def changed_by_room(mails: Sequence[Mail], decider: Decider, without: Sequence[ScoredMail]) -> str:
     """What the fact room makes of the mails that were sent a document without it."""
     before = {one.label.path: one for one in without if any("document" in sent for sent in sent_in(one.tried).outcomes)}
     after = tried_by(decider, [mail for mail in mails if path_of(mail) in before])
@@ -84,7 +84,7 @@ def opened(name: str, votes: str = "doubtful") -> Iterator[tuple[list[Mail], Dec
         yield mails, open_decider(settings, stderr_progress(), in_memory=True)
 
 
-def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[Result]:
+def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[ScoredMail]:
     """Each mail, decided and scored."""
     by_path = {path_of(mail): mail for mail in mails}
 

@@ -17,7 +17,7 @@ from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
 from support_agent.planner.questions import questions_of
-from support_agent.planner.splitting import Part, split_question
+from support_agent.planner.splitting import MailPart, split_question
 from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, TODAY, demo_settings, mails_of, read_mails, search_of, topics_in
 from tests.benchmarks.mails import MADE
@@ -92,7 +92,7 @@ def measure(name: str, search: Search, combiner: Combiner) -> None:
     )
 
 
-def _verdict(asking: Asking, parts: Sequence[Part], found: Sequence[str]) -> str:
+def _verdict(asking: Asking, parts: Sequence[MailPart], found: Sequence[str]) -> str:
     """right: the topics answer a question of the mail each; open: those do that are sure."""
     places = [
         {place for place, topics in enumerate(asking.topics) if topic in topics}
@@ -106,7 +106,7 @@ def _verdict(asking: Asking, parts: Sequence[Part], found: Sequence[str]) -> str
     return "right" if len(set.union(*places)) > 1 else "WRONG"
 
 
-def _told(parts: Sequence[Part], found: Sequence[tuple[str, float]]) -> str:
+def _told(parts: Sequence[MailPart], found: Sequence[tuple[str, float]]) -> str:
     return " | ".join(
         f"{part.text[-60:]!r} {topic} {chance:.2f}{'' if part.is_sure else ' doubtful'}"
         for part, (topic, chance) in zip(parts, found, strict=True)

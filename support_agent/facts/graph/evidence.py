@@ -17,7 +17,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import FLOOR, Entailment
 from support_agent.facts.graph.extraction import LOOKED_AT
 from support_agent.facts.graph.graph import Graph
-from support_agent.facts.graph.steps import Steps
+from support_agent.facts.graph.steps import StepSplitter
 from support_agent.tools.base import Similarity
 from support_agent.tools.fact_trace import DraftStep, SentenceRange, sentence_at
 
@@ -43,7 +43,7 @@ class EvidenceChainer:
         sources: Iterable[Source],
         *,
         settings: EvidenceSettings,
-        steps: Steps,
+        steps: StepSplitter,
         similarity: Similarity,
         entailment: Entailment,
     ) -> None:

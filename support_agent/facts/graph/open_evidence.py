@@ -17,7 +17,7 @@ from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
 from support_agent.facts.graph.graph import Graph, graph_of
 from support_agent.facts.graph.shown import EntityGraph, shown
-from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
+from support_agent.facts.graph.steps import DraftSteps, StepSplitter, WrittenSteps
 from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
@@ -87,7 +87,7 @@ def open_chaining(
     return Chaining(settings=settings, graph=graph, sources=sources, similarity=similarity, seed=seed)
 
 
-def _steps(settings: EvidenceSettings, writer: Writer, seed: int) -> Steps:
+def _steps(settings: EvidenceSettings, writer: Writer, seed: int) -> StepSplitter:
     match settings.steps:
         case StepsBy.DRAFT:
             return DraftSteps()

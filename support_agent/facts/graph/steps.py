@@ -30,7 +30,7 @@ INSTRUCTION = (
 _NUMBERING = re.compile(r"^\s*(?:[-*•]|(?:step\s*)?\d{1,2}\s*[.:)])\s*", re.IGNORECASE)
 
 
-class Steps(Protocol):
+class StepSplitter(Protocol):
     """Splits a draft into steps."""
 
     def of(self, question: str, draft: str) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ class DraftSteps:
     """The draft's own sentences: needs no model."""
 
     def of(self, question: str, draft: str) -> tuple[str, ...]:
-        """As `Steps.of`; the question does not matter."""
+        """As `StepSplitter.of`; the question does not matter."""
         paragraphs = (_NUMBERING.sub("", line) for line in draft[:DRAFT_CHARACTERS].splitlines())
         return _readable(sentence for paragraph in paragraphs for sentence in split_sentences(paragraph))
 
@@ -55,7 +55,7 @@ class WrittenSteps:
         self._seed = seed
 
     def of(self, question: str, draft: str) -> tuple[str, ...]:
-        """As `Steps.of`."""
+        """As `StepSplitter.of`."""
         material = (("question", question), ("draft", draft))
         try:
             written = self._writer.generate(

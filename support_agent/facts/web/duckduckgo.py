@@ -16,7 +16,7 @@ from support_agent.errors import TransientError
 from support_agent.extraction.markup import MarkupReader
 from support_agent.facts.web.client import WebClient, apart
 from support_agent.facts.web.page_text import HTML_TYPES, decoded
-from support_agent.facts.web.pages import Page, PageReader
+from support_agent.facts.web.pages import PageReader, WebPage
 from support_agent.facts.web.sources import excerpt, with_query
 
 LINK = "result__a"
@@ -44,7 +44,7 @@ class DuckDuckGo:
         self._service = service
         self._reader = reader
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         """As `WebSource.search`."""
         base = self._settings.duckduckgo_url
         answer = await self._service.get(with_query(base, {"q": query}), HTML_TYPES)

@@ -25,7 +25,7 @@ from support_agent.facts.index import TextEmbedder
 from support_agent.facts.material import Passage
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.page_collection import PageCollection, PageText
-from support_agent.facts.web.pages import Clock, Page
+from support_agent.facts.web.pages import Clock, WebPage
 from support_agent.facts.web.public_query import public_query
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sources import WebSource
@@ -56,11 +56,11 @@ class Merged(Frozen):
 
 class _Answer(NamedTuple):
     report: SourceReport
-    pages: Sequence[Page]
+    pages: Sequence[WebPage]
 
 
 class _Chunk(NamedTuple):
-    page: Page
+    page: WebPage
     piece: Passage
     found_by: tuple[str, ...]
 
@@ -93,7 +93,7 @@ class MergedSearch:
         self._stopwatch = stopwatch
         bounds = {"max_age_s": settings.cache_max_age_s}
         self._collection = PageCollection(embedder, max_bytes=settings.cache_max_bytes, **bounds)
-        self._kept: BoundedCache[tuple[str, str], tuple[Page, ...]] = BoundedCache(
+        self._kept: BoundedCache[tuple[str, str], tuple[WebPage, ...]] = BoundedCache(
             max_bytes=settings.cache_max_bytes, **bounds
         )
 
@@ -138,7 +138,7 @@ class MergedSearch:
         return self._answer(source, "found", pages, started_s)
 
     def _answer(
-        self, source: WebSource, outcome: Outcome, pages: Sequence[Page], started_s: float, why: str = ""
+        self, source: WebSource, outcome: Outcome, pages: Sequence[WebPage], started_s: float, why: str = ""
     ) -> _Answer:
         seconds = self._stopwatch() - started_s
         if why:
@@ -166,13 +166,13 @@ class MergedSearch:
         return tuple(_passage(chunks[index], score) for index, score in nearest[:n])
 
 
-def _merged_pages(answers: Sequence[_Answer]) -> list[tuple[Page, tuple[str, ...]]]:
+def _merged_pages(answers: Sequence[_Answer]) -> list[tuple[WebPage, tuple[str, ...]]]:
     """The distinct pages, with the sources that named them.
 
     A full page replaces its excerpts. Of an unread page, each source's excerpt is kept: no source replaces another's.
     """
-    read: dict[str, Page] = {}
-    shown: dict[tuple[str, str], Page] = {}
+    read: dict[str, WebPage] = {}
+    shown: dict[tuple[str, str], WebPage] = {}
     named: dict[str, tuple[str, ...]] = {}
     for report, pages in answers:
         for page in pages:

@@ -30,7 +30,7 @@ RESERVE = 0.15
 """Share of the remaining time that is reserved, so that slow pages do not cost the excerpts of the others."""
 
 
-class Page(Frozen):
+class WebPage(Frozen):
     """A page from a source; internal: a customer never sees it.
 
     `is_excerpt`: the text is the source's excerpt, not the text at the address.
@@ -49,11 +49,11 @@ class PageReader:
         self._settings = settings
         self._web = web
         self._clock = clock
-        self._kept: BoundedCache[str, Page] = BoundedCache(
+        self._kept: BoundedCache[str, WebPage] = BoundedCache(
             max_age_s=settings.cache_max_age_s, max_bytes=settings.cache_max_bytes
         )
 
-    async def read(self, address: str, *, may_read: MayRead = anything) -> Page:
+    async def read(self, address: str, *, may_read: MayRead = anything) -> WebPage:
         """A page's title and text.
 
         Args:
@@ -71,11 +71,11 @@ class PageReader:
         )
         if not text:
             raise TransientError(f"{address} has no text", code="web")
-        page = Page(address=address, title=title, text=text)
+        page = WebPage(address=address, title=title, text=text)
         self._kept.put(address, page, n_bytes=len(text.encode()), now=self._clock())
         return page
 
-    async def in_full(self, excerpts: Sequence[Page], deadline: float) -> tuple[Page, ...]:
+    async def in_full(self, excerpts: Sequence[WebPage], deadline: float) -> tuple[WebPage, ...]:
         """The same pages in order; the first `pages_per_source` in full if they can be read in time."""
         first = excerpts[: self._settings.pages_per_source]
         addresses = [page.address for page in first]
@@ -84,7 +84,7 @@ class PageReader:
 
     async def read_all(
         self, addresses: Sequence[str], deadline: float, *, may_read: MayRead = anything
-    ) -> list[Page | None]:
+    ) -> list[WebPage | None]:
         """Read the pages concurrently; None for a page that cannot be read in most of the remaining time."""
         return await in_time([self.read(address, may_read=may_read) for address in addresses], deadline)
 

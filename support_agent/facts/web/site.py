@@ -19,7 +19,7 @@ from support_agent.errors import TransientError
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.client import BadStatus, MayRead, WebClient, apart, origin_of, plain_address, unpacked
 from support_agent.facts.web.page_text import decoded
-from support_agent.facts.web.pages import Clock, Page, PageReader, in_time
+from support_agent.facts.web.pages import Clock, PageReader, WebPage, in_time
 from support_agent.facts.web.robots import EVERYTHING_ALLOWED, NOTHING_ALLOWED, Robots, read_robots
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sitemap import MAX_ADDRESSES, NoSitemapError, Sitemap, read_sitemap
@@ -61,7 +61,7 @@ class Site:
             max_age_s=settings.cache_max_age_s, max_bytes=settings.cache_max_bytes
         )
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         """As `WebSource.search`; if the site wants waits between requests, some pages may be missing."""
         listed = await self._listed(deadline)
         chosen = await apart(lambda: self._chosen(query, listed))
@@ -77,8 +77,8 @@ class Site:
     def _rule(self, robots: Robots) -> MayRead:
         return lambda address: origin_of(address) == self._origin and robots.allows(address)
 
-    async def _one_by_one(self, addresses: Sequence[str], robots: Robots, deadline: float) -> list[Page | None]:
-        pages: list[Page | None] = []
+    async def _one_by_one(self, addresses: Sequence[str], robots: Robots, deadline: float) -> list[WebPage | None]:
+        pages: list[WebPage | None] = []
         now_s = asyncio.get_running_loop().time
         for address in addresses:
             if pages and now_s() + robots.delay_s >= deadline:

@@ -18,7 +18,7 @@ from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError, TransientError
 from support_agent.facts.web.client import BadStatus, WebClient, plain_address
 from support_agent.facts.web.page_text import line_of, visible
-from support_agent.facts.web.pages import Page, PageReader, in_time
+from support_agent.facts.web.pages import PageReader, WebPage, in_time
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,7 +32,7 @@ class WebSource(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         """The pages of the source for a question, the best first.
 
         Args:
@@ -81,7 +81,7 @@ class Google:
         self._service = service
         self._reader = reader
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         """As `WebSource.search`."""
         body = json.dumps({"q": query, "num": self._settings.results_per_source}).encode()
         headers = {"X-API-KEY": self._settings.serper_key.get_secret_value(), "Content-Type": "application/json"}
@@ -98,7 +98,7 @@ class Google:
         return await self._reader.in_full(pages[: self._settings.results_per_source], deadline)
 
 
-def _of_serper(result: _SerperResult) -> Page | None:
+def _of_serper(result: _SerperResult) -> WebPage | None:
     text = "\n".join(filter(None, (result.answer, result.snippet, result.description)))
     return excerpt(result.link or result.descriptionLink, result.title, text)
 
@@ -144,7 +144,7 @@ class Wikipedia:
         self._settings = settings
         self._service = service
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         """As `WebSource.search`."""
         n = max(1, self._settings.pages_per_source)
         said = await self._ask({"list": "search", "srsearch": query, "srlimit": str(n), "srprop": ""})
@@ -157,13 +157,13 @@ class Wikipedia:
             raise TransientError(f"{self.name} gave none of the pages that it found")
         return pages
 
-    async def _page(self, number: int) -> Page | None:
+    async def _page(self, number: int) -> WebPage | None:
         said = await self._ask({"prop": "extracts", "explaintext": "1", "exlimit": "1", "pageids": str(number)})
         pages = read(_WikiPages, said, self.name).pages
         parts = urlsplit(self._settings.wikipedia_url)
         address = plain_address(f"{parts.scheme}://{parts.netloc}/?curid={number}")
         text = visible(pages[0].extract, self._settings.max_page_characters) if pages else ""
-        return Page(address=address, title=line_of(pages[0].title), text=text) if text else None
+        return WebPage(address=address, title=line_of(pages[0].title), text=text) if text else None
 
     async def _ask(self, parameters: dict[str, str]) -> Any:
         fixed = {"action": "query", "format": "json", "formatversion": "2"}
@@ -198,7 +198,7 @@ class Searxng:
         self._service = service
         self._reader = reader
 
-    async def search(self, query: str, deadline: float) -> Sequence[Page]:
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
         """As `WebSource.search`."""
         base = self._settings.searxng_url.rstrip("/")
         try:
@@ -213,11 +213,11 @@ class Searxng:
         return await self._reader.in_full(pages[: self._settings.results_per_source], deadline)
 
 
-def excerpt(address: str, title: str, text: str) -> Page | None:
+def excerpt(address: str, title: str, text: str) -> WebPage | None:
     """A page from a result; None if it has no page address or no text."""
     whole = visible(text, MAX_EXCERPT_CHARACTERS)
     where = plain_address(address)
-    return Page(address=where, title=line_of(title), text=whole, is_excerpt=True) if where and whole else None
+    return WebPage(address=where, title=line_of(title), text=whole, is_excerpt=True) if where and whole else None
 
 
 def with_query(address: str, parameters: dict[str, str]) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.message import Message
-from support_agent.mail.senders.authentication import SPACE, Result, parse_authentication_results
+from support_agent.mail.senders.authentication import SPACE, MethodResult, parse_authentication_results
 
 MAX_SETS = 50
 """RFC 8617, section 4.2.1."""
@@ -27,7 +27,7 @@ TAG = re.compile(r"[ \t\r\n]*([A-Za-z][A-Za-z0-9_]*)[ \t\r\n]*=(.*)", re.DOTALL)
 class Sealed(NamedTuple):
     """The results that the first sealer saw, and all sealers in order."""
 
-    results: tuple[Result, ...]
+    results: tuple[MethodResult, ...]
     sealers: tuple[str, ...]
 
 

@@ -31,7 +31,7 @@ SEGMENT = re.compile(rf"({QUOTED}|;)", re.DOTALL)
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
-class Result(NamedTuple):
+class MethodResult(NamedTuple):
     """One method's result, names in lower case; `properties` are pairs like ("header.from", "example.org")."""
 
     method: str
@@ -51,7 +51,7 @@ class AuthenticationResults(NamedTuple):
     """
 
     authserv_id: str
-    results: tuple[Result, ...] | None
+    results: tuple[MethodResult, ...] | None
 
 
 def parse_authentication_results(value: str) -> AuthenticationResults | None:
@@ -116,14 +116,14 @@ def _split(plain: str) -> list[str]:
     return segments
 
 
-def _results(segments: list[str]) -> tuple[Result, ...] | None:
+def _results(segments: list[str]) -> tuple[MethodResult, ...] | None:
     """The results of all segments that are not empty; None if any cannot be read."""
     results = [_result(segment) for segment in segments if segment.strip(SPACE)]
     readable = tuple(result for result in results if result is not None)
     return readable if len(readable) == len(results) else None
 
 
-def _result(segment: str) -> Result | None:
+def _result(segment: str) -> MethodResult | None:
     """Parse one `method=result reason=... ptype.property=value ...`; None if the segment contains anything else."""
     pairs: list[tuple[str, str]] = []
     at, end = 0, len(segment.rstrip(SPACE))
@@ -139,7 +139,7 @@ def _result(segment: str) -> Result | None:
     name, _, version = method.partition("/")
     if "." in method or not result or not VERSION_1.fullmatch(version or "1"):
         return None
-    return Result(name, result.lower(), tuple(properties))
+    return MethodResult(name, result.lower(), tuple(properties))
 
 
 def _unquote(text: str) -> str:

@@ -34,7 +34,7 @@ from support_agent.mail.addresses import normal_domain
 from support_agent.mail.message import Message
 from support_agent.mail.senders.alignment import Alignment, is_aligned
 from support_agent.mail.senders.arc import sealed_results
-from support_agent.mail.senders.authentication import AuthenticationResults, Result, parse_authentication_results
+from support_agent.mail.senders.authentication import AuthenticationResults, MethodResult, parse_authentication_results
 from support_agent.mail.senders.dkim_check import DkimCheck, DkimVerdict
 
 FIELD = "authentication-results"
@@ -65,7 +65,7 @@ class Believed(NamedTuple):
     `is_silent`: our server reported nothing about DKIM, and no field of ours is unreadable.
     """
 
-    results: tuple[Result, ...] | None
+    results: tuple[MethodResult, ...] | None
     why: str
     is_silent: bool
 
@@ -105,7 +105,7 @@ def _believed(message: Message, agent: AgentSettings) -> Believed:
     fields = _fields_of_ours(message, agent)
     if not fields:
         return Believed(None, "no Authentication-Results of our server", is_silent=True)
-    results: list[Result] = []
+    results: list[MethodResult] = []
     for field in fields:
         if field.results is None:
             return Believed(None, "the Authentication-Results of our server cannot be read", is_silent=False)
@@ -165,7 +165,7 @@ def _proof(message: Message, believed: Believed, domain: str, agent: AgentSettin
     return Proof(PROVEN, f"{seen.why}, as seen and sealed by {', '.join(dict.fromkeys(sealed.sealers))} (arc=pass)")
 
 
-def _proof_of(results: tuple[Result, ...], domain: str, alignment: Alignment) -> Proof:
+def _proof_of(results: tuple[MethodResult, ...], domain: str, alignment: Alignment) -> Proof:
     """What a set of results proves about a From domain."""
     dmarc = [result for result in results if result.method == "dmarc"]
     names_domain = all(_domain_of(value) == domain for result in dmarc for value in result.values("header.from"))
@@ -185,12 +185,12 @@ def _proof_of(results: tuple[Result, ...], domain: str, alignment: Alignment) ->
     return Proof(UNKNOWN, f"no pass of spf, dkim or dmarc for {domain}")
 
 
-def _all_pass(results: tuple[Result, ...], method: str) -> bool:
+def _all_pass(results: tuple[MethodResult, ...], method: str) -> bool:
     found = [result.result for result in results if result.method == method]
     return bool(found) and all(result == "pass" for result in found)
 
 
-def _authenticated_domain(result: Result) -> str | None:
+def _authenticated_domain(result: MethodResult) -> str | None:
     """The single domain for which a method passed."""
     for name in ALIGNED_BY[result.method]:
         if values := result.values(name):

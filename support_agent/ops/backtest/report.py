@@ -86,7 +86,7 @@ class Topic(Frozen):
     thresholds: tuple[AtThreshold, ...]
 
 
-class Count(Frozen):
+class MailCount(Frozen):
     """How many mails have something in common, and how many of them would be answered."""
 
     name: str
@@ -123,14 +123,14 @@ class BacktestReport(Frozen):
     precision: Precision
     thresholds: tuple[AtThreshold, ...]
     topics: tuple[Topic, ...]
-    reasons: tuple[Count, ...]
+    reasons: tuple[MailCount, ...]
     missed: tuple[documents.Missed, ...]
     clusters: tuple[Cluster, ...]
-    dead: tuple[Count, ...]
+    dead: tuple[MailCount, ...]
     overlaps: tuple[documents.Overlap, ...]
     contradictions: tuple[Contradiction, ...]
-    languages: tuple[Count, ...]
-    automatic: tuple[Count, ...]
+    languages: tuple[MailCount, ...]
+    automatic: tuple[MailCount, ...]
     savings: Savings
     assumptions: tuple[str, ...]
 
@@ -165,7 +165,7 @@ def report_of(past: Past, bench: Bench, made_at: datetime) -> BacktestReport:
         reasons=_counts((one.reason or "unknown", False) for one in asked if one.outcome != "answer"),
         missed=documents.missed(titles, asked),
         clusters=clusters_of(uncovered, vectors, settings.near_questions, settings.fewest_in_cluster, len(asked)),
-        dead=tuple(Count(name=f"{n}: {titles[n]}", mails=0) for n in documents.dead(titles, results)),
+        dead=tuple(MailCount(name=f"{n}: {titles[n]}", mails=0) for n in documents.dead(titles, results)),
         overlaps=tuple(documents.overlaps(bench.matcher)),
         contradictions=(
             *bench.numbered.between(),
@@ -215,13 +215,13 @@ def _only(result: PastResult, topic: str) -> PastResult:
     return result.model_copy(update={"choices": tuple(one for one in result.choices if one.topic == topic)})
 
 
-def _counts(named: Iterable[tuple[str, bool]]) -> tuple[Count, ...]:
+def _counts(named: Iterable[tuple[str, bool]]) -> tuple[MailCount, ...]:
     """Mails by name, the most first."""
     mails, answered = Counter[str](), Counter[str]()
     for name, is_answered in named:
         mails[name] += 1
         answered[name] += is_answered
-    return tuple(Count(name=name, mails=count, answered=answered[name]) for name, count in mails.most_common())
+    return tuple(MailCount(name=name, mails=count, answered=answered[name]) for name, count in mails.most_common())
 
 
 def _savings(precision: Precision, instants: Sequence[datetime], settings: BacktestSettings) -> Savings:

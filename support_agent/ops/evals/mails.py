@@ -186,7 +186,7 @@ def total(scores: Iterable[Score], name: str = "") -> Score:
     return Score(name=name, **counts, seconds=tuple(s for one in together for s in one.seconds))
 
 
-class Result(NamedTuple):
+class ScoredMail(NamedTuple):
     """One mail, tried and scored; `confidence` is the lowest of the calls that sent something, 0 if none did."""
 
     label: Label
@@ -214,13 +214,13 @@ def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> DryRunResult:
     return dry_run.try_mail(label.path.name, raw, at, as_level=label.level, as_customer=label.customer)
 
 
-def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> list[Result]:
+def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> list[ScoredMail]:
     """Try and score each mail."""
     results = []
     for label in mails:
         one = tried(label)
         own = score(label, sent_in(one)).model_copy(update={"seconds": (one.line.seconds,)})
-        results.append(Result(label, one, own))
+        results.append(ScoredMail(label, one, own))
     return results
 
 
@@ -232,7 +232,7 @@ class MailReport(Frozen):
     languages: tuple[Score, ...]
 
 
-def report_of(results: Sequence[Result]) -> MailReport:
+def report_of(results: Sequence[ScoredMail]) -> MailReport:
     """The totals."""
     return MailReport(
         all=total((result.score for result in results), "all"),
@@ -241,7 +241,7 @@ def report_of(results: Sequence[Result]) -> MailReport:
     )
 
 
-def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Score, ...]:
+def _grouped(results: Sequence[ScoredMail], key: Callable[[Label], str]) -> tuple[Score, ...]:
     groups: dict[str, list[Score]] = defaultdict(list)
     for result in results:
         groups[key(result.label)].append(result.score)
@@ -267,7 +267,7 @@ def _in_words(group: Score) -> str:
     )
 
 
-def line_of(result: Result) -> str:
+def line_of(result: ScoredMail) -> str:
     """The result of one mail in a line, to find wrong and missing answers."""
     label, sent = result.label, sent_in(result.tried)
     verdict = "WRONG" if result.score.wrong else "right" if result.score.answered else "person"

@@ -17,7 +17,7 @@ from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, S
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import Extraction, Extractor, RuleExtractor
 from support_agent.facts.graph.graph import graph_of
-from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
+from support_agent.facts.graph.steps import DraftSteps, StepSplitter, WrittenSteps
 from support_agent.facts.inquiry.utility import knowledge_f1
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.writer import Material, Writer
@@ -54,7 +54,7 @@ def nearest_by_graph(
     entailment: Callable[[], Entailment],
     settings: EvidenceSettings,
     *,
-    steps: Steps | None = None,
+    steps: StepSplitter | None = None,
     extractor: Extractor | None = None,
 ) -> FindEvidence:
     """For each step of the answer the sentence that the evidence chainer finds, on a graph made by rules, if any.

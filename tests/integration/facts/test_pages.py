@@ -11,7 +11,7 @@ import pytest
 from support_agent.config.search import SearchSettings
 from support_agent.errors import TransientError
 from support_agent.facts.web.client import FetchLimits, WebClient
-from support_agent.facts.web.pages import Page, PageReader, in_time
+from support_agent.facts.web.pages import PageReader, WebPage, in_time
 from tests.fakes_search import HandClock
 from tests.servers.web import Reply, web_server
 
@@ -22,10 +22,10 @@ def reader_of(url: str, clock: HandClock | None = None, **values: Any) -> PageRe
     return PageReader(SearchSettings(**values), WebClient(limits, trusted=[url]), clock or HandClock())
 
 
-def read_all(reader: PageReader, addresses: Sequence[str], timeout_s: float = 10.0) -> list[Page | None]:
+def read_all(reader: PageReader, addresses: Sequence[str], timeout_s: float = 10.0) -> list[WebPage | None]:
     """Each page, or None."""
 
-    async def read() -> list[Page | None]:
+    async def read() -> list[WebPage | None]:
         return await reader.read_all(addresses, asyncio.get_running_loop().time() + timeout_s)
 
     return asyncio.run(read())
@@ -36,7 +36,7 @@ def test_a_page_is_read_once_while_it_is_kept() -> None:
     with web_server(lambda _: Reply(b"<title>Plans</title><p>Hello")) as web:
         reader = reader_of(web.url, clock, cache_max_age_s=60)
         for _ in range(2):
-            assert read_all(reader, [f"{web.url}/a"]) == [Page(address=f"{web.url}/a", title="Plans", text="Hello")]
+            assert read_all(reader, [f"{web.url}/a"]) == [WebPage(address=f"{web.url}/a", title="Plans", text="Hello")]
         assert len(web.asked) == 1
         clock.move(60)
         read_all(reader, [f"{web.url}/a"])

@@ -11,7 +11,7 @@ import pytest
 from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import TransientError
 from support_agent.facts.web.open_search import open_sources
-from support_agent.facts.web.pages import Page
+from support_agent.facts.web.pages import WebPage
 from support_agent.facts.web.robots import Robots
 from support_agent.facts.web.site import TRIED, nearest_addresses
 from support_agent.facts.web.sources import WebSource
@@ -36,10 +36,10 @@ def site_at(url: str, clock: HandClock | None = None, **values: Any) -> WebSourc
     return source
 
 
-def asked(source: WebSource, question: str = QUESTION, timeout_s: float = 10.0) -> Sequence[Page]:
+def asked(source: WebSource, question: str = QUESTION, timeout_s: float = 10.0) -> Sequence[WebPage]:
     """What is found on it."""
 
-    async def search() -> Sequence[Page]:
+    async def search() -> Sequence[WebPage]:
         deadline = asyncio.get_running_loop().time() + timeout_s
         async with asyncio.timeout_at(deadline):
             return await source.search(question, deadline)

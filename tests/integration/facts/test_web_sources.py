@@ -13,7 +13,7 @@ import pytest
 from support_agent.config.search import SearchSettings
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.facts.web.open_search import open_sources
-from support_agent.facts.web.pages import Page
+from support_agent.facts.web.pages import WebPage
 from tests.fakes_search import HandClock
 from tests.servers.search_services import (
     ANOMALY,
@@ -46,11 +46,11 @@ def settings_of(service: str, url: str, web_url: str = "", **values: Any) -> Sea
     return SearchSettings(**{"sources": [service], KEYS[service]: f"{url}{PATHS[service]}", **fixed, **values})
 
 
-def asked(settings: SearchSettings, timeout_s: float = 10.0) -> Sequence[Page]:
+def asked(settings: SearchSettings, timeout_s: float = 10.0) -> Sequence[WebPage]:
     """What the one source of the settings finds."""
     (source,) = open_sources(settings, HandClock())
 
-    async def search() -> Sequence[Page]:
+    async def search() -> Sequence[WebPage]:
         deadline = asyncio.get_running_loop().time() + timeout_s
         async with asyncio.timeout_at(deadline):
             return await source.search(QUESTION, deadline)
@@ -96,7 +96,7 @@ def test_a_page_that_cannot_be_read_leaves_what_the_service_shows_of_it(service:
         first, *_ = asked(settings_of(service, server.url))
         assert web.asked == []
     shown = ARTICLES[0].snippet
-    assert first == Page(address=f"{web.url}/refunds", title="Refunds & returns", text=shown, is_excerpt=True)
+    assert first == WebPage(address=f"{web.url}/refunds", title="Refunds & returns", text=shown, is_excerpt=True)
 
 
 @pytest.mark.parametrize("service", ["google", "duckduckgo", "searxng"])
@@ -278,7 +278,7 @@ def test_an_article_of_wikipedia_has_the_address_that_its_number_gives_it() -> N
     hits = {"search": [{"pageid": 1, "title": "Refund"}, {"pageid": "1x"}, None]}
     with web_server(lambda request: said({"query": hits if "list" in request.query else lie})) as server:
         (found,) = asked(settings_of("wikipedia", server.url))
-    assert found == Page(address=f"{server.url}/?curid=1", title="Refund", text="It is.")
+    assert found == WebPage(address=f"{server.url}/?curid=1", title="Refund", text="It is.")
 
 
 @pytest.mark.parametrize("service", ["google", "duckduckgo", "searxng"])

@@ -13,7 +13,7 @@ from support_agent.cli import case_printing, printing
 from support_agent.cli.terminal import as_table
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.core.findings import Finding, Severity
-from support_agent.models.pulling import Listed, State
+from support_agent.models.pulling import CacheState, ListedModel
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import Replayed, ReplayReport, chosen, plan_again, replay
 from support_agent.store.records import CaseId, MailId, OutgoingKind
@@ -218,16 +218,16 @@ def test_diagnoses_say_what_to_do_below() -> None:
 
 def test_models_are_listed_with_their_sources() -> None:
     """A table, then where each may come from."""
-    listed = Listed(
+    listed = ListedModel(
         name="tiny",
         title="Tiny model",
         licence="MIT",
         size_bytes=1_500_000_000,
         path=Path("/cache/tiny"),
-        state=State.ABSENT,
+        state=CacheState.ABSENT,
         sources=("hub", "packages"),
     )
     header, row, _, sources = printing.models([listed]).split("\n")
     assert header.split() == ["MODEL", "STATE", "SIZE", "LICENCE", "PATH"]
-    assert row.split() == ["tiny", State.ABSENT.value, "1,500", "MB", "MIT", "/cache/tiny"]
+    assert row.split() == ["tiny", CacheState.ABSENT.value, "1,500", "MB", "MIT", "/cache/tiny"]
     assert sources == "tiny: Tiny model; from hub, packages"

@@ -12,7 +12,7 @@ import pytest
 
 from support_agent.company.accounts import Accounts, check_accounts
 from support_agent.company.translations import untranslated
-from support_agent.company.values import Count, Customer, Day, Money, Noun, Record, Text
+from support_agent.company.values import Count, Customer, CustomerRecord, Day, Money, Noun, Text
 from support_agent.errors import ConfigError, PermanentError
 from tests.unit.company.test_accounts import change, customer, line_of, rewrite
 
@@ -75,7 +75,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def own(shop: Path, address: str = "anna@example.net", locale: str = "de-DE") -> tuple[Record, ...]:
+def own(shop: Path, address: str = "anna@example.net", locale: str = "de-DE") -> tuple[CustomerRecord, ...]:
     accounts = Accounts.load(shop / "accounts.toml")
     return accounts.own_records("orders", customer(accounts, address), locale)
 

@@ -15,8 +15,8 @@ from support_agent.models import pulling as models
 from support_agent.models.downloads import Wheels
 from support_agent.models.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL, ModelFile, PinnedModel
 from support_agent.models.pulling import (
-    Listed,
-    State,
+    CacheState,
+    ListedModel,
     cache_dir,
     language_model,
     listing,
@@ -257,18 +257,18 @@ def test_models_are_kept_in_the_configured_folder_or_the_users_cache(
 def test_the_listing_tells_how_much_of_each_model_is_there(tmp_path: Path) -> None:
     """Rule: absent, then partly downloaded; a file of the wrong size is not there."""
 
-    def listed(pinned: PinnedModel) -> Listed:
+    def listed(pinned: PinnedModel) -> ListedModel:
         (found,) = (row for row in listing(tmp_path) if row.name == pinned.name)
         return found
 
-    assert {row.state for row in listing(tmp_path)} == {State.ABSENT}
+    assert {row.state for row in listing(tmp_path)} == {CacheState.ABSENT}
     assert listed(LANGUAGE_MODEL).path.name == LANGUAGE_MODEL.entry
     work = LANGUAGE_MODEL.folder(tmp_path) / models.WORK
     work.mkdir(parents=True)
     (work / "part").write_bytes(b"some")
     place(tmp_path, LANGUAGE_MODEL, b"too short")
-    assert listed(LANGUAGE_MODEL).state is State.PARTIAL
-    assert listed(EMBEDDING_MODEL).state is State.ABSENT
+    assert listed(LANGUAGE_MODEL).state is CacheState.PARTIAL
+    assert listed(EMBEDDING_MODEL).state is CacheState.ABSENT
     assert "Qwen" in listed(LANGUAGE_MODEL).sources[0]
 
 
@@ -278,6 +278,6 @@ def test_the_listing_reads_no_file_and_says_whether_one_was_verified(
     """Rule: unverified until somebody looked, verified after."""
     monkeypatch.setattr(models, "MODELS", (model(),))
     place(tmp_path, model(), CONTENT)
-    assert [row.state for row in listing(tmp_path)] == [State.UNVERIFIED]
+    assert [row.state for row in listing(tmp_path)] == [CacheState.UNVERIFIED]
     locate(model(), tmp_path)
-    assert [row.state for row in listing(tmp_path)] == [State.VERIFIED]
+    assert [row.state for row in listing(tmp_path)] == [CacheState.VERIFIED]

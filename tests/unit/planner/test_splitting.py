@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support_agent.planner.splitting import MOST_CHARACTERS, Part, split_question
+from support_agent.planner.splitting import MOST_CHARACTERS, MailPart, split_question
 from tests.fakes_reading import read_apart
 from tests.unit.tools.fakes import TODAY
 
@@ -23,7 +23,7 @@ def parts(
 
 def told(
     question: str, whole: Mapping[str, float] | None = None, *, plan: float = 0.95, card: float = 0.95
-) -> tuple[Part, ...]:
+) -> tuple[MailPart, ...]:
     topics = {"seats": ("field:seats_used", plan), "card": ("document:9", card), "pay": ("series:payments", plan)}
 
     def chances(text: str) -> Mapping[str, float]:
@@ -101,8 +101,8 @@ def test_a_part_that_is_not_sure_is_cut_off_and_says_so() -> None:
     """Else one thing would be answered as if nothing else had been asked."""
     asked = "What are our seats and the card types you take?"
     assert told(asked, card=0.7) == (
-        Part("What are our seats"),
-        Part("the card types you take?", is_sure=False),
+        MailPart("What are our seats"),
+        MailPart("the card types you take?", is_sure=False),
     )
 
 
@@ -131,5 +131,5 @@ def test_no_search_is_made_for_a_question_without_a_join() -> None:
         raise AssertionError(text)
 
     assert split_question("How many seats do we use?", fails, read_apart, LEAST, TODAY) == (
-        Part("How many seats do we use?"),
+        MailPart("How many seats do we use?"),
     )

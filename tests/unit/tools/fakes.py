@@ -16,7 +16,18 @@ from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document, parse_document
 from support_agent.company.periods.recognition import periods
 from support_agent.company.questions import CannedQuestion
-from support_agent.company.values import Count, Customer, Day, Money, Number, Period, Record, Row, Text, Value
+from support_agent.company.values import (
+    Count,
+    Customer,
+    CustomerRecord,
+    Day,
+    Money,
+    Number,
+    Period,
+    SeriesRow,
+    Text,
+    Value,
+)
 from support_agent.tools.base import Context, Data, Examples, Match, Reading
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
@@ -61,11 +72,11 @@ def eur(amount: str) -> Money:
     return Money(amount=Decimal(amount), currency="EUR")
 
 
-def row(day: str, value: Number, label: str = "") -> Row:
-    return Row(day=date.fromisoformat(day), value=value, label=label)
+def row(day: str, value: Number, label: str = "") -> SeriesRow:
+    return SeriesRow(day=date.fromisoformat(day), value=value, label=label)
 
 
-def table(*rows: Row, steps: tuple[str, ...] = ()) -> TableItem:
+def table(*rows: SeriesRow, steps: tuple[str, ...] = ()) -> TableItem:
     return TableItem(series="payments", label="Payments", period=YEAR, steps=steps, rows=rows)
 
 
@@ -81,17 +92,17 @@ def operand(value: Number | None, *, row_count: int = 1) -> Operand:
     )
 
 
-def invoice(number: str, amount: str = "19.00", state: str | None = "paid") -> Record:
+def invoice(number: str, amount: str = "19.00", state: str | None = "paid") -> CustomerRecord:
     """A record as the accounts give it."""
     values: dict[str, Value | None] = {
         "amount": eur(amount),
         "issued_on": Day(day=date(2025, 5, 9)),
         "state": None if state is None else Text(text=state),
     }
-    return Record(identifier=number, values=values)
+    return CustomerRecord(identifier=number, values=values)
 
 
-def record_item(record: Record, *columns: str) -> RecordItem:
+def record_item(record: CustomerRecord, *columns: str) -> RecordItem:
     """The same as an item, with the columns named, or all."""
     labels = {"amount": "Amount", "issued_on": "Date of issue", "state": "State"}
     shown = columns or tuple(labels)
@@ -112,8 +123,8 @@ class FakeAccounts:
     def __init__(
         self,
         values: Mapping[str, Value | None] | None = None,
-        rows: Mapping[str, tuple[Row, ...]] | None = None,
-        own: tuple[Record, ...] = (),
+        rows: Mapping[str, tuple[SeriesRow, ...]] | None = None,
+        own: tuple[CustomerRecord, ...] = (),
     ) -> None:
         query = "SELECT 1 WHERE :customer_id = 1"
         labels = {"seats_paid": "Plätze", "plan": "Tarif", "latest_invoice": "Letzte Rechnung"}
@@ -165,12 +176,12 @@ class FakeAccounts:
         self.reads.append((name, customer, None))
         return self._values.get(name)
 
-    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[SeriesRow, ...]:
         """The rows given for a series that lie in the period."""
         self.reads.append((series, customer, period))
         return tuple(r for r in self._rows.get(series, ()) if period.first <= r.day <= period.last)
 
-    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]:
+    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[CustomerRecord, ...]:
         """The given records of the one kind."""
         self.reads.append((kind, customer, None))
         return self._own

@@ -15,7 +15,7 @@ from support_agent.answer.final_answer import CalculationItem
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render
 from support_agent.answer.templates import Templates
-from support_agent.company.values import Money, Row
+from support_agent.company.values import Money, SeriesRow
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import ToolCallRejected
 from support_agent.ops.template_samples import around
@@ -104,7 +104,9 @@ def test_the_new_tool_takes_a_pointer_to_a_table_and_nothing_else(pointer: objec
         ((ROWS[0], row("2024-05-01", Money(amount=Decimal(1), currency="USD"))), "units"),
     ],
 )
-def test_the_new_tool_computes_nothing_without_rows_or_across_currencies(rows: tuple[Row, ...], code: str) -> None:
+def test_the_new_tool_computes_nothing_without_rows_or_across_currencies(
+    rows: tuple[SeriesRow, ...], code: str
+) -> None:
     """The rules of the calls it is made of hold for it, too."""
     mail = pointing(table(*rows))
     with pytest.raises(ToolCallRejected) as caught:

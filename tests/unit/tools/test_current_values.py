@@ -15,7 +15,7 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
 )
-from support_agent.company.values import Count, Row, Value
+from support_agent.company.values import Count, SeriesRow, Value
 from support_agent.tools.current_values import changed_value
 from support_agent.tools.data import after_step, calculate
 from tests.unit.tools.fakes import ANNA, FakeAccounts, eur, invoice, operand, record_item, row, table
@@ -47,7 +47,7 @@ def changed(item: Item, accounts: FakeAccounts) -> str:
     return changed_value(final, accounts, ANNA, "en")
 
 
-def accounts(rows: tuple[Row, ...] = ROWS, values: Mapping[str, Value | None] | None = None) -> FakeAccounts:
+def accounts(rows: tuple[SeriesRow, ...] = ROWS, values: Mapping[str, Value | None] | None = None) -> FakeAccounts:
     return FakeAccounts(values, {"payments": rows}, (invoice("HF-1"), invoice("HF-2", "20.00")))
 
 

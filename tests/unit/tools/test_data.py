@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.values import Count, Money, Number, Quantity, Row, amount_of
+from support_agent.company.values import Count, Money, Number, Quantity, SeriesRow, amount_of
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import Context, Data, Pointed, Tool
 from support_agent.tools.data import (
@@ -61,21 +61,21 @@ def run_on(tool: Tool, mail: Context) -> Data:
     return mail.data[expected]
 
 
-def kept(keep: Keep, *rows: Row) -> tuple[Row, ...]:
+def kept(keep: Keep, *rows: SeriesRow) -> tuple[SeriesRow, ...]:
     made = run_on(Filter(pointer="@1", keep=keep), pointing(table(*rows)))
     assert isinstance(made, TableItem)
     assert made.steps == (keep,)
     return made.rows
 
 
-def ordered(order: str, *rows: Row) -> tuple[Row, ...]:
+def ordered(order: str, *rows: SeriesRow) -> tuple[SeriesRow, ...]:
     made = run_on(Sort.model_validate({"pointer": "@1", "order": order}), pointing(table(*rows)))
     assert isinstance(made, TableItem)
     assert made.steps == (order,)
     return made.rows
 
 
-def aggregated(aggregation: Aggregation, *rows: Row) -> Operand:
+def aggregated(aggregation: Aggregation, *rows: SeriesRow) -> Operand:
     made = run_on(Aggregate(pointer="@1", aggregation=aggregation), pointing(table(*rows)))
     assert isinstance(made, Operand)
     assert (made.aggregation, made.row_count) == (aggregation, len(rows))
@@ -149,7 +149,7 @@ def test_steps_are_recorded_in_the_order_they_were_taken() -> None:
 # filter
 
 
-KEPT: dict[Keep, tuple[Row, ...]] = {
+KEPT: dict[Keep, tuple[SeriesRow, ...]] = {
     "highest_3": (MARCH, JANUARY, APRIL),
     "highest_5": (MARCH, JANUARY, APRIL, FEBRUARY),
     "lowest_3": (FEBRUARY, JANUARY, APRIL),
@@ -161,7 +161,7 @@ KEPT: dict[Keep, tuple[Row, ...]] = {
 
 
 @pytest.mark.parametrize(("keep", "expected"), KEPT.items())
-def test_a_filter_keeps_what_its_name_says(keep: Keep, expected: tuple[Row, ...]) -> None:
+def test_a_filter_keeps_what_its_name_says(keep: Keep, expected: tuple[SeriesRow, ...]) -> None:
     """Among equals the earlier row comes first; 19.025 is the average, and 19.00 is below it."""
     assert kept(keep, *ROWS) == expected
 
@@ -204,7 +204,7 @@ def test_rows_of_two_currencies_cannot_be_compared_by_a_filter(keep: Keep) -> No
     ],
 )
 def test_rows_are_sorted_by_day_or_by_value_and_equals_stay_in_their_order(
-    order: str, expected: tuple[Row, ...]
+    order: str, expected: tuple[SeriesRow, ...]
 ) -> None:
     """No row is lost; April stood before January and stays there, as their values are equal."""
     assert ordered(order, MARCH, APRIL, FEBRUARY, JANUARY) == expected
@@ -285,7 +285,7 @@ def test_aggregates_are_those_of_exact_arithmetic(cents: list[int]) -> None:
     """Over any amounts: what whole cents give, without a rounding in between."""
     first = date(2024, 1, 1)
     rows = tuple(
-        Row(day=first + timedelta(days=nth), value=Money(amount=Decimal(cent) / 100, currency="EUR"))
+        SeriesRow(day=first + timedelta(days=nth), value=Money(amount=Decimal(cent) / 100, currency="EUR"))
         for nth, cent in enumerate(cents)
     )
     found = {each: aggregate_rows(rows, each) for each in AGGREGATIONS}

@@ -15,7 +15,7 @@ from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, S
 from support_agent.facts.graph.evidence import EvidenceChainer, choose_sentence
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
 from support_agent.facts.graph.graph import graph_of
-from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
+from support_agent.facts.graph.steps import DraftSteps, StepSplitter, WrittenSteps
 from support_agent.tools.fact_trace import sentence_at
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import FixedExtractor, WordJudge, WordSimilarity, source
@@ -34,7 +34,7 @@ SEATS = source("document:2", "Each seat costs 9 euros.", "Seats can be added at 
 def chainer(
     *sources: Source,
     entailment: Entailment | None = None,
-    steps: Steps | None = None,
+    steps: StepSplitter | None = None,
     extractor: Extractor | None = None,
     settings: EvidenceSettings | None = None,
 ) -> EvidenceChainer:

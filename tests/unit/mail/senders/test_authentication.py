@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from support_agent.mail.senders.authentication import Result, parse_authentication_results
+from support_agent.mail.senders.authentication import MethodResult, parse_authentication_results
 
 
-def results(value: str) -> tuple[Result, ...] | None:
+def results(value: str) -> tuple[MethodResult, ...] | None:
     parsed = parse_authentication_results(value)
     return None if parsed is None else parsed.results
 
@@ -21,8 +21,8 @@ def test_methods_results_and_properties_are_read() -> None:
     assert parsed is not None
     assert parsed.authserv_id == "mx.example.org"
     assert parsed.results == (
-        Result("spf", "pass", (("smtp.mailfrom", "a@b.example"),)),
-        Result("dkim", "pass", (("header.d", "b.example"), ("header.b", "aB=/+"))),
+        MethodResult("spf", "pass", (("smtp.mailfrom", "a@b.example"),)),
+        MethodResult("dkim", "pass", (("header.d", "b.example"), ("header.b", "aB=/+"))),
     )
 
 
@@ -78,7 +78,7 @@ def test_no_result_comes_out_of_a_comment_that_a_quoted_local_part_closes(commen
 
 def test_a_quoted_local_part_within_a_comment_does_no_harm() -> None:
     found = results('mx; spf=pass (domain of "a b"@x.example designates 5\\" 192.0.2.1) smtp.mailfrom=x.example')
-    assert found == (Result("spf", "pass", (("smtp.mailfrom", "x.example"),)),)
+    assert found == (MethodResult("spf", "pass", (("smtp.mailfrom", "x.example"),)),)
 
 
 @pytest.mark.parametrize("value", ["", ";", "mx (", 'mx "', "mx; dmarc=pass (x", "mx x y; none"])
@@ -104,7 +104,7 @@ def test_nothing_in_a_comment_or_in_quotes_is_a_result(value: str) -> None:
 def test_a_property_without_a_value_is_read_where_nothing_follows_it() -> None:
     """A mail without a sender has no `smtp.mailfrom`; what follows an empty value would be taken for the value."""
     found = results("mx; spf=none smtp.mailfrom=; dkim=pass header.d=b.example header.i=") or ()
-    assert found[0] == Result("spf", "none", (("smtp.mailfrom", ""),))
+    assert found[0] == MethodResult("spf", "none", (("smtp.mailfrom", ""),))
     assert found[1].values("header.i") == ("",)
     (swallowed,) = results("mx; dmarc=pass header.x= header.from=b.example") or ()
     assert swallowed.values("header.from") == ()
@@ -181,7 +181,7 @@ def test_white_space_of_other_alphabets_and_stray_brackets_break_the_grammar(val
 def test_a_version_of_any_length_is_read() -> None:
     """A number of 5,000 digits is more than `int` takes."""
     assert results(f"mx {'9' * 5_000}; dmarc=pass") is None
-    assert results("mx 01; dmarc=pass") == (Result("dmarc", "pass", ()),)
+    assert results("mx 01; dmarc=pass") == (MethodResult("dmarc", "pass", ()),)
 
 
 @example('""')
@@ -202,7 +202,7 @@ COMMENTS = st.recursive(
 )
 RESULTS = st.lists(
     st.builds(
-        Result,
+        MethodResult,
         NAMES.filter(lambda name: name != "none"),
         NAMES,
         st.lists(st.tuples(st.builds("{}.{}".format, NAMES, NAMES), VALUES), max_size=3).map(tuple),
@@ -212,7 +212,7 @@ RESULTS = st.lists(
 
 
 @given(RESULTS, st.data())
-def test_what_the_grammar_allows_is_read_as_it_was_meant(wanted: list[Result], data: st.DataObject) -> None:
+def test_what_the_grammar_allows_is_read_as_it_was_meant(wanted: list[MethodResult], data: st.DataObject) -> None:
     """Comments, folds and white space in every place where RFC 8601 has them; each value as a quoted string."""
 
     def space(least: str = "") -> str:
@@ -239,6 +239,6 @@ def test_whatever_a_stranger_puts_into_a_quoted_value_or_a_comment_stays_there(t
     """A server that quotes (RFC 8601, section 2.2) cannot be made to say what it did not, if to say nothing."""
     quoted = "".join(f"\\{char}" if char in '"\\' else char for char in text)
     plain = "".join(f"\\{char}" if char in "()\\" else char for char in text)
-    wanted = (Result("spf", "fail", (("smtp.mailfrom", text),)),)
+    wanted = (MethodResult("spf", "fail", (("smtp.mailfrom", text),)),)
     assert results(f'mx; spf=fail ({plain.replace(QUOTE, ESCAPED_QUOTE)}) smtp.mailfrom="{quoted}"') == wanted
     assert results(f'mx; spf=fail ({plain}) smtp.mailfrom="{quoted}"') in (wanted, None)

@@ -13,7 +13,7 @@ from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.senders.identity import Sender
 from support_agent.ops.dry_run import DryRunCall, DryRunLine, DryRunResult
 from support_agent.ops.evals.mail_labels import Label, Sections, acceptable, read_labels, topic_of
-from support_agent.ops.evals.mails import Result, Sent, evaluate, line_of, outcomes_of, report_of, score, table
+from support_agent.ops.evals.mails import ScoredMail, Sent, evaluate, line_of, outcomes_of, report_of, score, table
 
 ROW = {"file": "1.eml", "level": 2, "expected": [["send_document(1)", "escalate"]]}
 
@@ -160,11 +160,13 @@ def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> DryRunResult:
     )
 
 
-def _result(expected: str, *sent: int, kind: str = "document", language: str = "en", seconds: float = 1.0) -> Result:
+def _result(
+    expected: str, *sent: int, kind: str = "document", language: str = "en", seconds: float = 1.0
+) -> ScoredMail:
     label = Label(Path(f"{kind}.eml"), None, 2, kind, language, expected=((expected,),))
     outcomes = Sent(tuple(f"send_document({number})" for number in sent))
     own = score(label, outcomes).model_copy(update={"seconds": (seconds,)})
-    return Result(label, _tried(*sent, seconds=seconds), own)
+    return ScoredMail(label, _tried(*sent, seconds=seconds), own)
 
 
 def test_mails_are_counted_by_kind_and_language_with_their_seconds() -> None:
