@@ -47,7 +47,7 @@ from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.tools.base import Examples, Match, Reading
+from support_agent.tools.base import Examples, Match, SegmentReading
 from support_agent.tools.fact_room import FactRooms
 from support_agent.transport.submission import Delivery
 from support_agent.workflow.decide import Decider
@@ -129,7 +129,7 @@ class WordSearch:
         scored.append((0.5, "document:15"))
         return tuple(Match(topic=topic, score=score) for score, topic in sorted(scored, reverse=True))
 
-    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+    def read(self, pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
         """By a few words; near to the topics whose word stands in a piece."""
         return read_by(lambda piece: {match.topic: match.score for match in self.nearest(piece)})(pieces)
 

@@ -15,7 +15,7 @@ from support_agent.company.documents import Document
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import is_marked
 from support_agent.models.embedding.port import Vectors
-from support_agent.tools.base import Acts, Examples, Reading, Similarity
+from support_agent.tools.base import Acts, Examples, SegmentReading, Similarity
 
 SURE = 0.92
 AS_NEAR = 0.08
@@ -31,7 +31,7 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-def reading(text: str, near: Mapping[str, float]) -> Reading:
+def reading(text: str, near: Mapping[str, float]) -> SegmentReading:
     """A piece, by its words; it tells where it holds none of them."""
     found = [act for act, words in _WORDS.items() if re.match(words, text, re.IGNORECASE)]
     is_asked = "asks" in found or is_marked(text)
@@ -41,15 +41,15 @@ def reading(text: str, near: Mapping[str, float]) -> Reading:
     )
     rest = (1 - SURE) / 5
     acts = Acts(**{act: SURE if act == first else rest for act in Acts.model_fields})
-    return Reading(acts=acts, near=near, is_marked=is_marked(text))
+    return SegmentReading(acts=acts, near=near, is_marked=is_marked(text))
 
 
-def read_apart(pieces: Sequence[str]) -> tuple[Reading, ...]:
+def read_apart(pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
     """Each piece is about a topic of its own."""
     return tuple(reading(piece, {f"document:{piece}": 0.8}) for piece in pieces)
 
 
-def read_by(near: Callable[[str], Mapping[str, float]]) -> Callable[[Sequence[str]], tuple[Reading, ...]]:
+def read_by(near: Callable[[str], Mapping[str, float]]) -> Callable[[Sequence[str]], tuple[SegmentReading, ...]]:
     """Each piece is about what `near` says."""
     return lambda pieces: tuple(reading(piece, near(piece)) for piece in pieces)
 

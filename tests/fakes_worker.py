@@ -14,7 +14,7 @@ import pytest
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
 from support_agent.core.cursor import Cursor
-from support_agent.engine.journeys import Failure, InHand
+from support_agent.engine.journeys import FailedJourney, InHand
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
@@ -163,7 +163,7 @@ class InlineEngine:
     def __init__(self, journey: Callable[[MailId], object]) -> None:
         self.journey = journey
         self.keys: dict[str, str] = {}
-        self.failures: list[Failure] = []
+        self.failures: list[FailedJourney] = []
         self.deleted_before: list[datetime] = []
         self.is_busy = False
         self.dies_at_start = False
@@ -177,7 +177,7 @@ class InlineEngine:
         try:
             self.journey(MailId(mail_id))
         except SupportAgentError as error:
-            self.failures.append(Failure(mail_id, error))
+            self.failures.append(FailedJourney(mail_id, error))
 
     def follow_queued(self) -> None:
         """Nothing is ever queued."""
@@ -198,7 +198,7 @@ class InlineEngine:
     def take_over_dead(self) -> None:
         """Nobody else works here."""
 
-    def failed(self) -> list[Failure]:
+    def failed(self) -> list[FailedJourney]:
         return self.failures
 
     def adopt(self, other: InlineEngine) -> None:

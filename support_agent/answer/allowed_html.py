@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from itertools import accumulate
 
-from support_agent.answer.grammar import Problem, TemplateRefused
+from support_agent.answer.grammar import GrammarProblem, TemplateRefused
 from support_agent.answer.sources import DocumentSource, SettingsSource, Source, Span, TemplateSource
 
 ELEMENTS = frozenset(
@@ -117,4 +117,4 @@ def _refused(spans: tuple[Span, ...], offset: int, what: str, why: str) -> Templ
             place = span.source
         start += len(span.text)
     shown = re.sub(f"{_PLACEHOLDER}+", "{{ ... }}", what)
-    return TemplateRefused(place.name, Problem(line=place.line, what=f"html: {shown!r}", todo=why))
+    return TemplateRefused(place.name, GrammarProblem(line=place.line, what=f"html: {shown!r}", todo=why))

@@ -20,7 +20,7 @@ from support_agent.errors import GateRefused
 _RAW = re.compile(r"\{%[-+]?\s*raw\b")
 
 
-class Problem(Frozen):
+class GrammarProblem(Frozen):
     """A forbidden construct: its 1-based line, what it is, and what to write instead."""
 
     line: int
@@ -33,16 +33,16 @@ class TemplateRefused(GateRefused):
 
     code = "template"
 
-    def __init__(self, name: str, problem: Problem) -> None:
+    def __init__(self, name: str, problem: GrammarProblem) -> None:
         super().__init__(f"{name}:{problem.line}: {problem.what}: {problem.todo}")
         self.name = name
         self.problem = problem
 
 
-def problems(source: str, tree: nodes.Template) -> list[Problem]:
+def problems(source: str, tree: nodes.Template) -> list[GrammarProblem]:
     """Everything in a parsed template that is outside the grammar, in order of line."""
     found = [
-        Problem(line=source.count("\n", 0, match.start()) + 1, what="raw blocks are not supported",
+        GrammarProblem(line=source.count("\n", 0, match.start()) + 1, what="raw blocks are not supported",
                 todo="write the text without {% raw %}")
         for match in _RAW.finditer(source)
     ]  # fmt: skip
@@ -51,7 +51,7 @@ def problems(source: str, tree: nodes.Template) -> list[Problem]:
     return sorted(found, key=lambda problem: problem.line)
 
 
-def _statement(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
+def _statement(node: nodes.Node, names: frozenset[str]) -> Iterator[GrammarProblem]:
     """Problems of one statement, in which `names` can be used."""
     match node:
         case nodes.Output():
@@ -70,13 +70,13 @@ def _statement(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
             yield _refused(node, "use text, {{ value }}, if, for and include only")
 
 
-def _loop(node: nodes.For, names: frozenset[str]) -> Iterator[Problem]:
+def _loop(node: nodes.For, names: frozenset[str]) -> Iterator[GrammarProblem]:
     yield from _chain(node.iter, names, "loop over a value such as item.rows")
     if node.recursive or not isinstance(node.target, nodes.Name):
         yield _refused(node, "write {% for row in item.rows %}")
         return
     if node.target.name in ROOT_NAMES - {"item", "operand"} or node.target.name == "loop":
-        yield Problem(line=node.lineno, what=f"the loop hides {node.target.name!r}", todo="name it otherwise")
+        yield GrammarProblem(line=node.lineno, what=f"the loop hides {node.target.name!r}", todo="name it otherwise")
     inside = names | {node.target.name, "loop"}
     if node.test is not None:
         yield from _condition(node.test, inside)
@@ -86,7 +86,7 @@ def _loop(node: nodes.For, names: frozenset[str]) -> Iterator[Problem]:
         yield from _statement(child, names)
 
 
-def _include(node: nodes.Include, names: frozenset[str]) -> Iterator[Problem]:
+def _include(node: nodes.Include, names: frozenset[str]) -> Iterator[GrammarProblem]:
     if node.ignore_missing or not node.with_context:
         yield _refused(node, "write a plain {% include 'name' %}")
     if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str):
@@ -97,27 +97,27 @@ def _include(node: nodes.Include, names: frozenset[str]) -> Iterator[Problem]:
     yield _refused(node, "include a name in quotes, item.text_partial or item.html_partial")
 
 
-def _printed(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
+def _printed(node: nodes.Node, names: frozenset[str]) -> Iterator[GrammarProblem]:
     """Problems of an expression in {{ }}: only a bare value keeps its source."""
     if isinstance(node, nodes.Const):
-        yield Problem(
+        yield GrammarProblem(
             line=node.lineno,
             what=f"the constant {node.value!r} is printed by an expression",
             todo="write literals as template text, outside {{ }}",
         )
     elif isinstance(node, nodes.Filter):
-        yield Problem(
+        yield GrammarProblem(
             line=node.lineno,
             what=f"the filter {node.name!r} would lose the source of the value",
             todo="print the value bare, without the filter; formatting is done before",
         )
     elif isinstance(node, nodes.CondExpr):
-        yield Problem(line=node.lineno, what="a condition in {{ }}", todo="write {% if %} ... {% endif %}")
+        yield GrammarProblem(line=node.lineno, what="a condition in {{ }}", todo="write {% if %} ... {% endif %}")
     else:
         yield from _chain(node, names, "print a bare value such as {{ item.label }}")
 
 
-def _condition(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
+def _condition(node: nodes.Node, names: frozenset[str]) -> Iterator[GrammarProblem]:
     match node:
         case nodes.And() | nodes.Or():
             yield from _condition(node.left, names)
@@ -138,7 +138,7 @@ def _condition(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
             yield from _chain(node, names, "use values, not, and, or, ==, `| length` and `is none` in conditions")
 
 
-def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[Problem]:
+def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[GrammarProblem]:
     """Problems of a name followed by attributes, all of which must exist."""
     attributes: list[nodes.Getattr] = []
     start: nodes.Node = node
@@ -149,7 +149,7 @@ def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[Probl
         yield _refused(start, todo)
         return
     if start.name not in names:
-        yield Problem(
+        yield GrammarProblem(
             line=start.lineno,
             what=f"{start.name!r} is not defined{nearest(start.name, names)}",
             todo="use one of " + ", ".join(sorted(names)),
@@ -157,13 +157,13 @@ def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[Probl
     known = LOOP_NAMES if start.name == "loop" else attribute_names()
     for attribute in attributes:
         if attribute.attr not in known:
-            yield Problem(
+            yield GrammarProblem(
                 line=attribute.lineno,
                 what=f"no value has a part {attribute.attr!r}{nearest(attribute.attr, known)}",
                 todo="use one of " + ", ".join(sorted(known)),
             )
 
 
-def _refused(node: nodes.Node, todo: str) -> Problem:
+def _refused(node: nodes.Node, todo: str) -> GrammarProblem:
     lines = (child.lineno for child in (node, *node.find_all(nodes.Node)) if child.lineno)
-    return Problem(line=next(lines, 1), what=f"{type(node).__name__} is not allowed in a template", todo=todo)
+    return GrammarProblem(line=next(lines, 1), what=f"{type(node).__name__} is not allowed in a template", todo=todo)

@@ -21,7 +21,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
-from support_agent.answer.grammar import Problem, TemplateRefused, problems
+from support_agent.answer.grammar import GrammarProblem, TemplateRefused, problems
 from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.packet import Packet
 from support_agent.answer.sources import (
@@ -81,7 +81,7 @@ def render_item(item: Item, locale: str, templates: Templates, surface: Surface)
     return _render(item.kind, surface, {"item": viewer.item(item)}, viewer)
 
 
-def parse_template(full_name: str, source: str) -> list[Problem]:
+def parse_template(full_name: str, source: str) -> list[GrammarProblem]:
     """The problems of a template that can be found without rendering."""
     try:
         return problems(source, jinja2.Environment(autoescape=True).parse(source, full_name))
@@ -228,11 +228,11 @@ def _failed(error: Exception, file: str) -> GateRefused:
     if not places:
         return GateRefused(f"template {file!r} failed: {error}", code="template")
     name, line = places[-1]
-    return TemplateRefused(name, Problem(line=line or 1, what=str(error), todo="correct the template"))
+    return TemplateRefused(name, GrammarProblem(line=line or 1, what=str(error), todo="correct the template"))
 
 
-def _syntax_problem(error: jinja2.TemplateSyntaxError) -> Problem:
-    return Problem(
+def _syntax_problem(error: jinja2.TemplateSyntaxError) -> GrammarProblem:
+    return GrammarProblem(
         line=error.lineno,
         what=f"this is not a template ({error.message})",
         todo="correct the tag or expression",

@@ -17,7 +17,7 @@ from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
-    Problem,
+    SettingProblem,
     SettingsRefused,
     database_identity,
     default_keys_url,
@@ -205,7 +205,7 @@ def _with_password_in_url(settings: Settings) -> Settings:
     url = make_url(store.url)
     if url.get_backend_name() == "sqlite":
         text = "store.password: SQLite has no passwords: leave it out, or write a PostgreSQL URL into store.url"
-        raise SettingsRefused([Problem("store", "password", text)])
+        raise SettingsRefused([SettingProblem("store", "password", text)])
     update = {"url": url.set(password=password).render_as_string(hide_password=False)}
     return settings.model_copy(update={"store": store.model_copy(update=update)})
 
@@ -220,9 +220,9 @@ def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "wri
         secret = file.read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise SettingsRefused([Problem(section, key, f"{origin}: cannot be read: {reason}; {todo}")]) from None
+        raise SettingsRefused([SettingProblem(section, key, f"{origin}: cannot be read: {reason}; {todo}")]) from None
     if not secret:
-        raise SettingsRefused([Problem(section, key, f"{origin}: empty; {todo}")])
+        raise SettingsRefused([SettingProblem(section, key, f"{origin}: empty; {todo}")])
     return secret
 
 
@@ -255,4 +255,4 @@ def _refuse_short(secret: str, key: str, origin: str) -> None:
     if len(secret) < MIN_SECRET_CHARACTERS:
         todo = f"use at least {MIN_SECRET_CHARACTERS} random characters"
         text = f"{origin}: shorter than {MIN_SECRET_CHARACTERS} characters: {todo}"
-        raise SettingsRefused([Problem("agent", key, text)])
+        raise SettingsRefused([SettingProblem("agent", key, text)])

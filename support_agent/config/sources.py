@@ -30,7 +30,7 @@ _OF_A_SERVICE = re.compile("(tcp|udp|sctp)://")
 POSTGRESQL_PORT = 5432
 
 
-class Problem(NamedTuple):
+class SettingProblem(NamedTuple):
     """One refused setting: its section and key ("" if it has none), and what is wrong.
 
     `todo` says what to do, if `text` does not.
@@ -48,7 +48,7 @@ class Problem(NamedTuple):
 class SettingsRefused(ConfigError):
     """Settings cannot be used; `problems` lists them, so that `check` can name their lines."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[SettingProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
@@ -63,7 +63,7 @@ def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
     for key, value in data.items():
         if not isinstance(value, dict):
             todo = f"put it below a section such as [{_home_of(model, key) or 'agent'}]"
-            raise SettingsRefused([Problem("", key, f"{path}: {key} stands outside any section: {todo}")])
+            raise SettingsRefused([SettingProblem("", key, f"{path}: {key} stands outside any section: {todo}")])
     return data
 
 
@@ -149,10 +149,10 @@ def explain(
     error_type: str,
     message: str,
     origins: Iterable[tuple[Mapping[str, Any], str]],
-) -> Problem:
+) -> SettingProblem:
     """Explain one refused key: where it was set, its name, and what to do; an error without a key is about several."""
     if not loc:
-        return Problem("", "", message.removeprefix("Value error, "))
+        return SettingProblem("", "", message.removeprefix("Value error, "))
     section, key = str(loc[0]), str(loc[1]) if len(loc) > 1 else ""
     origin = "default"
     for source, name in origins:
@@ -161,23 +161,23 @@ def explain(
             break
     dotted = ".".join(str(part) for part in loc)
     if error_type != "extra_forbidden":
-        return Problem(section, key, f"{origin}: {dotted}: {message.removeprefix('Value error, ')}")
+        return SettingProblem(section, key, f"{origin}: {dotted}: {message.removeprefix('Value error, ')}")
     if not key:
         hint = nearest(section, model.model_fields)
         what = f"unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
-        return Problem(section, key, f"{origin}: {what}")
+        return SettingProblem(section, key, f"{origin}: {what}")
     if moved := _moved(dotted, dotted, str):
         what, todo = moved
-        return Problem(section, key, f"{origin}: {what}", todo)
+        return SettingProblem(section, key, f"{origin}: {what}", todo)
     if len(loc) > 2:
         known = _table_keys(model, section, key)
         what = f"unknown key {dotted}{nearest(str(loc[-1]), known)}; keys of [[{section}.{key}]]: {', '.join(known)}"
-        return Problem(section, key, f"{origin}: {what}")
+        return SettingProblem(section, key, f"{origin}: {what}")
     hint = nearest(key, _keys(model, section))
     if not hint and (home := _home_of(model, key)):
         hint = f", did you mean {home}.{key}?"
     what = f"unknown key {dotted}{hint}; keys of [{section}]: {', '.join(_keys(model, section))}"
-    return Problem(section, key, f"{origin}: {what}")
+    return SettingProblem(section, key, f"{origin}: {what}")
 
 
 def _keys(model: type[BaseSettings], section: str) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
     except (ArgumentError, ValueError):
         section, _, key = name.rpartition(".")
         text = f"{name}: not a database URL: {_DATABASE_URL_HELP}"
-        raise SettingsRefused([Problem(section, key, text)]) from None
+        raise SettingsRefused([SettingProblem(section, key, text)]) from None
     file = parsed.database or ""
     if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):
         return url

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from support_agent.engine.engine import Engine
 
 
-class Failure(NamedTuple):
+class FailedJourney(NamedTuple):
     """A mail whose journey failed; the caller escalates it."""
 
     mail_id: str
@@ -103,11 +103,11 @@ class Journeys:
         return InHand(*(counts.get(status, 0) for status in ACTIVE))
 
     @mapped_errors()
-    def failed(self) -> list[Failure]:
+    def failed(self) -> list[FailedJourney]:
         """Mails whose journey failed, oldest first, until `delete_finished` removes them."""
         failures = DBOS.list_workflows(status=FAILED, load_input=False)
         named = ((*brand_and_mail(status.workflow_id), status) for status in failures)
-        return [Failure(mail_id, failure_of(status)) for owner, mail_id, status in named if owner == self._brand]
+        return [FailedJourney(mail_id, failure_of(status)) for owner, mail_id, status in named if owner == self._brand]
 
     @mapped_errors()
     def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
     from support_agent.models.writer import LanguageModel, Writer
-    from support_agent.tools.base import Reading
+    from support_agent.tools.base import SegmentReading
 
-    Read = Callable[[Sequence[str]], Sequence[Reading]]
+    Read = Callable[[Sequence[str]], Sequence[SegmentReading]]
 
 SUGGESTING_S = 300.0
 """Seconds for a text that only the operator waits for."""

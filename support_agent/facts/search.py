@@ -37,7 +37,7 @@ from support_agent.facts.reading import acts_of, is_marked
 from support_agent.facts.sections import SectionVote
 from support_agent.facts.topics import Topic
 from support_agent.models.embedding.port import Embedder, Vectors
-from support_agent.tools.base import Examples, Match, Reading
+from support_agent.tools.base import Examples, Match, SegmentReading
 from support_agent.tools.signals import Signals, TextKind
 
 CANDIDATES = 64
@@ -195,15 +195,15 @@ class CompanySearch:
         """Every topic that may answer the text, with its scores, the likeliest by a plain mean first."""
         return self._kept(self.version, text)
 
-    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+    def read(self, pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
         """Classify each piece of a mail, and compare it with each topic, in any language."""
         return tuple(self._read(self.version, piece) for piece in pieces)
 
-    def _reading(self, version: str, piece: str) -> Reading:
+    def _reading(self, version: str, piece: str) -> SegmentReading:
         """As `read`; `version` is there for the cache, as in `_found`."""
         (vector,) = self._embedders[self._reader].embed([piece], "query")
         acts = acts_of(piece, vector, self._reader)
-        return Reading(acts=acts, near=self._near(vector) if self._topics else {}, is_marked=is_marked(piece))
+        return SegmentReading(acts=acts, near=self._near(vector) if self._topics else {}, is_marked=is_marked(piece))
 
     def _near(self, vector: Vectors) -> dict[str, float]:
         """By topic: the cosine of its nearest text, in the embedder of pieces."""

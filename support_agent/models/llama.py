@@ -34,7 +34,7 @@ from support_agent.errors import PermanentError
 from support_agent.models.language_model import MAX_OPTIONS, Prompt, Scores, Usage, check_options
 from support_agent.models.llama_context import MAX_BATCH_TOKENS, ContextPool, LlamaContext, shared_start
 from support_agent.models.memory import require_memory, usable_bytes
-from support_agent.models.option_tree import Logits, Node, build_tree
+from support_agent.models.option_tree import Logits, TokenNode, build_tree
 from support_agent.models.weights import LlamaWeights
 from support_agent.models.writer import Draft, Material, check_writing, writing_prompt
 
@@ -127,7 +127,7 @@ class LlamaModel:
         return tuple(self.score(prompt, options) for prompt in prompts)
 
     def _score_ends(
-        self, context: LlamaContext, start: list[int], ends: Sequence[list[int]], tree: Node, count: int
+        self, context: LlamaContext, start: list[int], ends: Sequence[list[int]], tree: TokenNode, count: int
     ) -> tuple[Scores, ...]:
         """The scores of prompts with a common start: each end is a sequence after it."""
         evaluated = context.evaluate(start, then=MAX_BATCH_TOKENS)
@@ -154,7 +154,7 @@ class LlamaModel:
             Scores(log_probabilities=tuple(scores), usage=usage) for scores, usage in zip(branches, usages, strict=True)
         )
 
-    def _option_tree(self, options: Sequence[str]) -> Node:
+    def _option_tree(self, options: Sequence[str]) -> TokenNode:
         ends = self.weights.tokens("\n", trusted=True)
         try:
             tree = build_tree([self.weights.tokens(option, trusted=False) + ends for option in options])
@@ -164,7 +164,7 @@ class LlamaModel:
             raise PermanentError(f"the options share more than {MAX_BATCH_TOKENS} tokens", code="options")
         return tree
 
-    def _score_tree(self, context: LlamaContext, tree: Node, count: int) -> tuple[list[float], int, int]:
+    def _score_tree(self, context: LlamaContext, tree: TokenNode, count: int) -> tuple[list[float], int, int]:
         """Log-probabilities of the leaves; tokens and forward passes spent beyond the prompt's own."""
         scores = [0.0] * count
         tree.add_branch(context.logits(-1), scores)

@@ -16,16 +16,16 @@ Logits = NDArray[np.float32]
 
 
 @dataclass
-class Node:
+class TokenNode:
     """One token of the tree of continuations; the root's token is -1 and is the prompt's last token."""
 
     token: int
     depth: int
     leaves: list[int] = field(default_factory=list)
-    children: dict[int, Node] = field(default_factory=dict)
+    children: dict[int, TokenNode] = field(default_factory=dict)
 
     @property
-    def below(self) -> list[Node]:
+    def below(self) -> list[TokenNode]:
         """All nodes of its branches, each before its own; without recursion, as a branch may be long."""
         found, waiting = [], [*reversed(self.children.values())]
         while waiting:
@@ -51,19 +51,19 @@ class Node:
                 scores[leaf] += float(value) - norm
 
 
-def build_tree(continuations: Sequence[Sequence[int]]) -> Node:
+def build_tree(continuations: Sequence[Sequence[int]]) -> TokenNode:
     """The tree of the continuations, cut after the last token that distinguishes each from the others.
 
     Raises:
         ValueError: a continuation is empty, or the start of another one (give each an end token).
     """
-    root = Node(token=-1, depth=0)
+    root = TokenNode(token=-1, depth=0)
     ends = []
     for leaf, tokens in enumerate(continuations):
         node = root
         node.leaves.append(leaf)
         for token in tokens:
-            node = node.children.setdefault(token, Node(token=token, depth=node.depth + 1))
+            node = node.children.setdefault(token, TokenNode(token=token, depth=node.depth + 1))
             node.leaves.append(leaf)
         ends.append(node)
     if any(end is root or end.children or len(end.leaves) > 1 for end in ends):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support_agent.config.agent import AgentSettings
-from support_agent.config.sources import ENVIRONMENT, Problem
+from support_agent.config.sources import ENVIRONMENT, SettingProblem
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.levels import lower_address
@@ -48,7 +48,7 @@ class ConfigFile:
             line = self.file.line(section, key_of_tables)
         return Finding(severity=severity, path=self.path, line=line, what=what, todo=todo)
 
-    def refused(self, problem: Problem) -> Finding:
+    def refused(self, problem: SettingProblem) -> Finding:
         """A setting that `load` refused; it has a line only if it comes from the file."""
         section, key, text, todo = problem
         what, line = text.removeprefix(f"{self.path}: "), None

@@ -21,7 +21,7 @@ from pathlib import Path
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.ops.evals.mail_labels import LABELS
-from support_agent.ops.person import Person, PersonData
+from support_agent.ops.person import PersonAddresses, PersonData
 from support_agent.store.store import Store
 
 
@@ -35,7 +35,7 @@ class Forgotten(Frozen):
 
 def forget(
     store: Store,
-    person: Person,
+    person: PersonAddresses,
     traces: PersonData,
     results: Path,
     delete_records: Callable[[Sequence[str]], int],

@@ -40,7 +40,7 @@ NOT_OURS = (
 """What `forget` cannot reach, as it is said to the operator."""
 
 
-class Person(Frozen):
+class PersonAddresses(Frozen):
     """The addresses of one person, normalised and without tags."""
 
     addresses: tuple[str, ...]
@@ -79,7 +79,7 @@ class PersonData(Frozen):
     not_ours: tuple[str, ...] = NOT_OURS
 
 
-def person_of(addresses: Sequence[str], settings: Settings) -> Person:
+def person_of(addresses: Sequence[str], settings: Settings) -> PersonAddresses:
     """The person with these addresses.
 
     Raises:
@@ -95,10 +95,10 @@ def person_of(addresses: Sequence[str], settings: Settings) -> Person:
         if plain in own_addresses(settings) or address in own_addresses(settings):
             raise ConfigError(f"{plain} is an address of yours: its mails belong to the cases of others")
         found.append(plain)
-    return Person(addresses=tuple(dict.fromkeys(found)))
+    return PersonAddresses(addresses=tuple(dict.fromkeys(found)))
 
 
-def traces_of(store: Store, person: Person, folder: Path, results: Path) -> PersonData:
+def traces_of(store: Store, person: PersonAddresses, folder: Path, results: Path) -> PersonData:
     """Find everything of a person; every stored mail is read.
 
     Args:

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
-from support_agent.ops.person import Person
+from support_agent.ops.person import PersonAddresses
 from support_agent.store.audit import Act
 from support_agent.store.records import CaseId, MailRecord, OutboxRecord
 from support_agent.store.store import Store
@@ -61,7 +61,7 @@ def opened(path: Path) -> Iterator[ZipFile]:
         raise
 
 
-def export(store: Store, person: Person, archive: ZipFile, brand: str, now: datetime) -> None:
+def export(store: Store, person: PersonAddresses, archive: ZipFile, brand: str, now: datetime) -> None:
     """Write what one store keeps about a person.
 
     Args:
@@ -87,7 +87,7 @@ def export(store: Store, person: Person, archive: ZipFile, brand: str, now: date
     store.audit.add(Act.EXPORTED, "the operator", now, {"cases": len(kept.cases), "mails": mails})
 
 
-def _case(store: Store, person: Person, archive: ZipFile, folder: str, case_id: CaseId) -> int:
+def _case(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, case_id: CaseId) -> int:
     """Write one case; return how many mails of it."""
     case = store.cases.get_one(case_id)
     left_out = {"customer_address", "participants", "assignee", "desk", "desk_why"}
@@ -102,7 +102,7 @@ def _case(store: Store, person: Person, archive: ZipFile, folder: str, case_id: 
     return count
 
 
-def _received(store: Store, person: Person, archive: ZipFile, folder: str, mail: MailRecord) -> bool:
+def _received(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, mail: MailRecord) -> bool:
     """Write a mail if the person wrote it; return whether."""
     raw = store.mails.raw(mail.id)
     if not _is_from(person, mail, raw):
@@ -116,7 +116,7 @@ def _received(store: Store, person: Person, archive: ZipFile, folder: str, mail:
     return True
 
 
-def _is_from(person: Person, mail: MailRecord, raw: bytes) -> bool:
+def _is_from(person: PersonAddresses, mail: MailRecord, raw: bytes) -> bool:
     """Whether the person wrote a mail; one that was filed before its sender was identified says so itself."""
     written_by = parse(raw).from_
     sender = mail.sender_address or (written_by.addr if written_by is not None else "")

@@ -85,7 +85,7 @@ _NO_IDENTIFIER = re.compile(
 """Dates, months, year ranges, times and amounts; not identifiers, unless an own identifier is written like that."""
 
 
-class Found(Frozen):
+class FoundIdentifier(Frozen):
     """One identifier in a text, as written.
 
     `own`: exactly the record in `records`. `near`: one character off the records, or a number that several end with.
@@ -144,7 +144,7 @@ class Identifiers:
         self.between = re.compile(rf"(?:\s*(?:[#:-]|\b(?:{between})\b\s?[.°:]?)\s*|\s+)", re.IGNORECASE)
         """Text allowed between a label and a number: "Invoice no. 30"."""
 
-    def found_in(self, text: str) -> tuple[Found, ...]:
+    def found_in(self, text: str) -> tuple[FoundIdentifier, ...]:
         """The identifiers in a text, in order, each record once."""
         found = sorted(_Scan(self, plain(text)).found(), key=lambda one: one[0])
         return tuple(dict.fromkeys(one for _, one in found))
@@ -209,20 +209,22 @@ class _Scan:
         self.taken: set[int] = set()
         self.others = [(match.start(), match.end()) for match in _NO_IDENTIFIER.finditer(text)]
 
-    def found(self) -> Iterator[tuple[int, Found]]:
+    def found(self) -> Iterator[tuple[int, FoundIdentifier]]:
         yield from self._matches("own", lambda window: self._whole(window) or self._ended(window))
         self._skip_other_numbers()
         yield from self._matches("near", self._near)
         yield from self._unknown()
 
-    def _matches(self, outcome: Literal["own", "near"], records_of: _RecordsOf) -> Iterator[tuple[int, Found]]:
+    def _matches(
+        self, outcome: Literal["own", "near"], records_of: _RecordsOf
+    ) -> Iterator[tuple[int, FoundIdentifier]]:
         """Match the longest windows first; an identifier of several records is `near` to each."""
         for window in sorted(self._windows(), key=lambda one: (-len(self._joined(one)), one.start)):
             if self.taken & set(window) or not (records := records_of(window)):
                 continue
             self.taken |= set(window)
             matched = outcome if outcome == "near" or len({kind for kind, _ in records}) == len(records) else "near"
-            yield window.start, Found(written=self._written(window), outcome=matched, records=tuple(records))
+            yield window.start, FoundIdentifier(written=self._written(window), outcome=matched, records=tuple(records))
 
     def _windows(self) -> Iterator[range]:
         """Neighbouring chunks with at least one digit that may form one identifier."""
@@ -271,12 +273,12 @@ class _Scan:
             return []
         return self.known.near(key)
 
-    def _unknown(self) -> Iterator[tuple[int, Found]]:
+    def _unknown(self) -> Iterator[tuple[int, FoundIdentifier]]:
         """Find what looks like an identifier but is none of the customer's."""
         for window in sorted(self._windows(), key=lambda one: (-len(one), one.start)):
             if not self.taken & set(window) and self._looks_like_one(window):
                 self.taken |= set(window)
-                yield window.start, Found(written=self._written(window), outcome="unknown")
+                yield window.start, FoundIdentifier(written=self._written(window), outcome="unknown")
 
     def _looks_like_one(self, window: range) -> bool:
         key, shapes = self._joined(window), self.known.shapes

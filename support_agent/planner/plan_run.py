@@ -30,7 +30,7 @@ from support_agent.models.language_model import Usage
 from support_agent.planner.answer_content import content_of
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote, is_clear
 from support_agent.planner.forms import aggregate_asked_for
-from support_agent.planner.identifiers import Found
+from support_agent.planner.identifiers import FoundIdentifier
 from support_agent.planner.plan import Call, Status
 from support_agent.planner.qualifiers import missing_qualifier
 from support_agent.planner.questions import asked_in
@@ -93,7 +93,7 @@ class PlanRun(ABC):
         self.reasons: list[Reason] = []
         self.usage = Usage()
         self.records = Records(context, limits.max_records)
-        self.named: tuple[Found, ...] = ()
+        self.named: tuple[FoundIdentifier, ...] = ()
         """The records that the current question names, whether or not they are the customer's."""
         self.considered: tuple[Vote, ...] = ()
         """The votes on the topic of the current question; they explain an escalation."""

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 
 from support_agent.company.text import collapse
 from support_agent.planner.segments import Read, Segment, segments_of, sentences_of
-from support_agent.tools.base import Reading
+from support_agent.tools.base import SegmentReading
 
 WEIGHTS_FILE = "questions.json"
 SPLIT = 0.4
@@ -147,7 +147,7 @@ def _is_nearer(context: Segment, new: Segment, old: Segment) -> bool:
     return _distance(context.reading, new.reading) < _distance(context.reading, old.reading)
 
 
-def _distance(one: Reading, other: Reading) -> float:
+def _distance(one: SegmentReading, other: SegmentReading) -> float:
     """How much two segments differ in their similarity to the topics."""
     return sum(abs(near - other.near.get(topic, 0.0)) for topic, near in one.near.items())
 
@@ -197,11 +197,11 @@ def features_of(first: Segment, second: Segment) -> dict[str, float]:
     }
 
 
-def _top(reading: Reading) -> tuple[str, float]:
+def _top(reading: SegmentReading) -> tuple[str, float]:
     return max(reading.near.items(), key=lambda pair: pair[1], default=("", 0.0))
 
 
-def _change(first: Reading, second: Reading) -> float:
+def _change(first: SegmentReading, second: SegmentReading) -> float:
     (own, near), (other, far) = _top(first), _top(second)
     return near - first.near.get(other, 0.0) + far - second.near.get(own, 0.0)
 
@@ -249,7 +249,7 @@ def _places(words: Sequence[str], *, is_at_pause: bool) -> Iterator[int]:
             yield place
 
 
-def _names_value(reading: Reading, least: float) -> bool:
+def _names_value(reading: SegmentReading, least: float) -> bool:
     topic, near = _top(reading)
     return topic.startswith(ACCOUNT_TOPICS) and near >= least
 

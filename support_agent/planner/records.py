@@ -20,7 +20,7 @@ from support_agent.company.values import CustomerRecord
 from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
 from support_agent.planner.choice import Choice, Chooser, Option
-from support_agent.planner.identifiers import Found, Identifiers
+from support_agent.planner.identifiers import FoundIdentifier, Identifiers
 from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Context
 from support_agent.tools.ending import Reason
@@ -95,7 +95,7 @@ class Records:
             [name for spec in specs.values() for name in spec.identifier.split("_")],
         )
 
-    def named(self) -> tuple[Found, ...]:
+    def named(self) -> tuple[FoundIdentifier, ...]:
         """The records that the current question names, else those named outside all questions; each once.
 
         The subject, or a sentence that asks nothing, may say which record the question is about.
@@ -108,13 +108,13 @@ class Records:
         return _deduplicated(found)
 
     @cached_property
-    def _named_outside_questions(self) -> tuple[Found, ...]:
+    def _named_outside_questions(self) -> tuple[FoundIdentifier, ...]:
         asked = [one for text in self.context.questions for one in self._identifiers.found_in(text)]
         in_questions = {one.records or one.written for one in asked}
         return tuple(one for one in self._named_in_mail if (one.records or one.written) not in in_questions)
 
     @cached_property
-    def _named_in_mail(self) -> tuple[Found, ...]:
+    def _named_in_mail(self) -> tuple[FoundIdentifier, ...]:
         """The records that the whole mail names; () for unknown senders, who have no records."""
         if self.context.customer is None:
             return ()
@@ -125,7 +125,7 @@ class Records:
         """Why a question that names an unknown record goes to a person."""
         return Reason.TOOL_FAILED if self.context.unread_records else Reason.UNKNOWN_RECORD
 
-    def options(self, options: Sequence[Option], named: Sequence[Found]) -> list[Option]:
+    def options(self, options: Sequence[Option], named: Sequence[FoundIdentifier]) -> list[Option]:
         """The shortlist, plus the kinds of the named records even if the search did not find them."""
         topics = [f"record:{kind}" for kind in dict.fromkeys(kind for one in named for kind, _ in one.records)]
         listed = {option.key for option in options}
@@ -136,7 +136,7 @@ class Records:
             for option in (*options, *added)
         ]
 
-    def selected(self, kind: str, named: Sequence[Found]) -> RecordSelection:
+    def selected(self, kind: str, named: Sequence[FoundIdentifier]) -> RecordSelection:
         """What a question about this kind of records gets."""
         if kind in self.context.unread_records:
             return RecordSelection(reason=Reason.TOOL_FAILED)
@@ -184,7 +184,7 @@ class Records:
         return {word for label in self.context.accounts.records[kind].label.values() for word in _words(label)}
 
 
-def _deduplicated(found: Sequence[Found]) -> tuple[Found, ...]:
+def _deduplicated(found: Sequence[FoundIdentifier]) -> tuple[FoundIdentifier, ...]:
     return tuple({one.records or one.written: one for one in found}.values())
 
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from support_agent.company.text import collapse, split_sentences
-from support_agent.tools.base import Reading
+from support_agent.tools.base import SegmentReading
 
-Read = Callable[[Sequence[str]], Sequence[Reading]]
+Read = Callable[[Sequence[str]], Sequence[SegmentReading]]
 """Classifies segments: what each one does, and what it is about."""
 LIST_ITEM = re.compile(r"^([-*•]|\d+[.)]) ")
 SHORT_LINE = 60
@@ -46,7 +46,7 @@ class Segment(NamedTuple):
     """Roughly a sentence; `block` counts paragraphs and list items."""
 
     text: str
-    reading: Reading
+    reading: SegmentReading
     block: int
 
     @property
@@ -97,7 +97,7 @@ def segments_of(text: str, read: Read) -> list[Segment]:
     return kept
 
 
-def _read(texts: Sequence[str], read: Read) -> Iterator[tuple[str, Reading]]:
+def _read(texts: Sequence[str], read: Read) -> Iterator[tuple[str, SegmentReading]]:
     return zip(texts, read(texts), strict=True)
 
 

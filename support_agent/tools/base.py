@@ -135,7 +135,7 @@ class Acts(Frozen):
     tells: float
 
 
-class Reading(Frozen):
+class SegmentReading(Frozen):
     """The classification of a segment of a mail: what it does, and its similarity to each topic, -1..1.
 
     `is_marked`: it ends with a question mark.
@@ -168,7 +168,7 @@ class Search(Similarity, Protocol):
 
     def nearest(self, text: str) -> tuple[Match, ...]: ...
 
-    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]: ...
+    def read(self, pieces: Sequence[str]) -> tuple[SegmentReading, ...]: ...
 
     def phrased(self, text: str, examples: Examples) -> Mapping[str, float]: ...
 

@@ -19,7 +19,7 @@ import structlog
 
 from support_agent.cases.copies import known_as
 from support_agent.cases.rate_limits import is_from_unknown_sender
-from support_agent.engine.journeys import Failure, InHand
+from support_agent.engine.journeys import FailedJourney, InHand
 from support_agent.engine.steps import JOURNEY_CHANGED
 from support_agent.errors import PermanentError
 from support_agent.mail.message import Message, parse
@@ -57,7 +57,7 @@ class Journeys(Protocol):
     def in_hand(self) -> InHand:
         """Count the journeys that wait, and those that run."""
 
-    def failed(self) -> list[Failure]:
+    def failed(self) -> list[FailedJourney]:
         """The mails whose journey failed."""
 
     def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:

@@ -31,7 +31,7 @@ from support_agent.models.language_model import MAX_OPTIONS, Prompt, Scores
 from support_agent.models.llama import LlamaModel
 from support_agent.models.llama_context import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, LlamaContext, shared_start
 from support_agent.models.opening import close
-from support_agent.models.option_tree import Node, build_tree
+from support_agent.models.option_tree import TokenNode, build_tree
 from support_agent.models.progress import stderr_progress
 from support_agent.models.pulling import language_model
 from support_agent.models.weights import LlamaWeights
@@ -157,7 +157,11 @@ def score_together(
 
 
 def _decode_ends(
-    context: LlamaContext, ends: Sequence[list[int]], start: int, trees: Sequence[Node], scores: Sequence[list[float]]
+    context: LlamaContext,
+    ends: Sequence[list[int]],
+    start: int,
+    trees: Sequence[TokenNode],
+    scores: Sequence[list[float]],
 ) -> None:
     rows = [(i, place) for i, end in enumerate(ends) for place in range(len(end))]
     for first in range(0, len(rows), MAX_BATCH_TOKENS):
@@ -171,9 +175,9 @@ def _decode_ends(
 
 
 def _decode_trees(
-    context: LlamaContext, lengths: Sequence[int], trees: Sequence[Node], scores: Sequence[list[float]]
+    context: LlamaContext, lengths: Sequence[int], trees: Sequence[TokenNode], scores: Sequence[list[float]]
 ) -> None:
-    rows: list[tuple[int, Node]] = []
+    rows: list[tuple[int, TokenNode]] = []
     offset = len(trees) + 1
     for i, tree in enumerate(trees):
         nodes = [node for node in tree.below if len(node.leaves) > 1]

@@ -21,7 +21,7 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.outbound.rendered_mail import answer_mail
 from support_agent.planner.loop import Planner
-from support_agent.tools.base import Examples, Match, Reading
+from support_agent.tools.base import Examples, Match, SegmentReading
 from support_agent.workflow.decide import Decider
 from tests.fakes import PLAIN
 from tests.fakes_reading import read_apart
@@ -59,7 +59,7 @@ class WhimsicalSearch:
         found = self.whim.sample(list(self.topics), 6)
         return tuple(Match(topic=topic, score=1 - place / 10) for place, topic in enumerate(found))
 
-    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+    def read(self, pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
         """By a few words; each piece is about a topic of its own."""
         return read_apart(pieces)
 

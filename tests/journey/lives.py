@@ -45,7 +45,7 @@ from support_agent.pipeline import handle
 from support_agent.planner.loop import Planner
 from support_agent.store.records import MailId, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.tools.base import Examples, Match, Reading
+from support_agent.tools.base import Examples, Match, SegmentReading
 from support_agent.tools.signals import Signals
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.submission import SmtpTransport
@@ -239,7 +239,7 @@ class WordSearch:
             for score, topic in sorted(scored, reverse=True)
         )
 
-    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+    def read(self, pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
         """By a few words; each piece is about a topic of its own."""
         return read_apart(pieces)
 

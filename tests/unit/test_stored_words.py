@@ -10,7 +10,7 @@ from support_agent.answer.packet import Packet, QuestionRetrieval
 from support_agent.cases.decision import Decision
 from support_agent.core.levels import CUSTOMER
 from support_agent.facts.inquiry import memory
-from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, Ended, Ending, Memory, Retrieved
+from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, EndedQuestion, Ending, Memory, Retrieved
 from support_agent.facts.inquiry.policy import InquiryLimits
 
 RETRIEVAL = QuestionRetrieval(number=1, question="What is the fee?", reason_code="answered")
@@ -44,7 +44,10 @@ def test_limits_are_stored_as_looks() -> None:
 
 def test_the_history_of_a_case_has_its_old_kinds() -> None:
     """`looked` and `settled`."""
-    history = (Retrieved(found=2, new=1), Ended(question="What is the fee?", ending=Ending.ANSWERED, evidence=()))
+    history = (
+        Retrieved(found=2, new=1),
+        EndedQuestion(question="What is the fee?", ending=Ending.ANSWERED, evidence=()),
+    )
     stored = Memory(case_id="c", question="What is the fee?", history=history).model_dump_json()
     assert [fact["kind"] for fact in json.loads(stored)["history"]] == ["looked", "settled"]
     assert memory.from_json(stored).history == history

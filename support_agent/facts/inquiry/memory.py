@@ -62,7 +62,7 @@ CHECK_WORDS = {
 """The failed checks, as people read them."""
 
 
-class Failure(Frozen):
+class FailedCheck(Frozen):
     """One failed check; `token` is the normalised text that is in no evidence, or ""."""
 
     check: Check
@@ -76,7 +76,7 @@ class Utility(Frozen):
     certain, or because that question is switched off. `knowledge_f1` is against the evidence's text.
     """
 
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedCheck, ...] = ()
     supported: Share | None = None
     answers: Share | None = None
     knowledge_f1: Share = 0.0
@@ -136,7 +136,7 @@ class Drafted(Frozen):
     failed: int = Field(ge=0)
 
 
-class Ended(Frozen):
+class EndedQuestion(Frozen):
     """A question ended: its text, how it ended, and its evidence. Stored as `settled`, the word of earlier versions."""
 
     kind: Literal["settled"] = "settled"
@@ -145,7 +145,7 @@ class Ended(Frozen):
     evidence: tuple[Evidence, ...]
 
 
-Fact = Annotated[Retrieved | Drafted | Ended, Field(discriminator="kind")]
+Fact = Annotated[Retrieved | Drafted | EndedQuestion, Field(discriminator="kind")]
 
 
 class Memory(Frozen):
@@ -172,7 +172,7 @@ class Memory(Frozen):
         if len(set(places)) < len(places):
             raise ValueError("the same evidence stands twice")
         last = self.history[-1] if self.history else None
-        if self.ending is not None and not (isinstance(last, Ended) and last.ending is self.ending):
+        if self.ending is not None and not (isinstance(last, EndedQuestion) and last.ending is self.ending):
             raise ValueError(f"it {self.ending}, and the history does not end so")
         return self
 
@@ -191,7 +191,7 @@ class Memory(Frozen):
     def earlier_questions(self) -> tuple[str, ...]:
         """The case's questions that have ended, the last one first; without the current question."""
         ended_before = self.history[:-1] if self.ending is not None else self.history
-        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, Ended))
+        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, EndedQuestion))
 
     @property
     def last_utility(self) -> Utility | None:
@@ -201,7 +201,7 @@ class Memory(Frozen):
     @property
     def is_retrieval_due(self) -> bool:
         """Whether no document is evidence, or none was retrieved since the last draft, or the beginning."""
-        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Ended)), None)
+        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, EndedQuestion)), None)
         return not self.has_documents or not isinstance(last, Retrieved)
 
     @property
@@ -209,10 +209,10 @@ class Memory(Frozen):
         """Whether a document is among the evidence: web pages alone are never an answer."""
         return any(evidence.is_document for evidence in self.evidence)
 
-    def _of_this_question(self) -> Sequence[Retrieved | Drafted | Ended]:
+    def _of_this_question(self) -> Sequence[Retrieved | Drafted | EndedQuestion]:
         """The history since the last question ended."""
         facts = self.history[:-1] if self.ending is not None else self.history
-        past = [index for index, fact in enumerate(facts) if isinstance(fact, Ended)]
+        past = [index for index, fact in enumerate(facts) if isinstance(fact, EndedQuestion)]
         return facts[past[-1] + 1 :] if past else facts
 
 
@@ -267,7 +267,7 @@ def with_utility(memory: Memory, utility: Utility, feedback: Sequence[str]) -> M
 def ended(memory: Memory, ending: Ending) -> Memory:
     """After the question was answered or escalated: the history records it, with the evidence."""
     _must_be_open(memory)
-    end = Ended(question=memory.question, ending=ending, evidence=memory.evidence)
+    end = EndedQuestion(question=memory.question, ending=ending, evidence=memory.evidence)
     return _changed(memory, history=(*memory.history, end), ending=ending)
 
 

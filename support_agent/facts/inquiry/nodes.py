@@ -29,7 +29,7 @@ from support_agent.facts.grading_words import (
 )
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.inquiry.loop import Retrieval
-from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, Ended, Failure, Memory, Utility, recalled
+from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, EndedQuestion, FailedCheck, Memory, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
 from support_agent.facts.material import AnyRange, Passage, Retriever, distinct, named
@@ -272,7 +272,7 @@ class Nodes:
 
     def _known(self, memory: Memory) -> list[Passage]:
         """Passages that the case's earlier questions found, as they read today, the latest first."""
-        ends = [fact for fact in reversed(memory.history) if isinstance(fact, Ended)]
+        ends = [fact for fact in reversed(memory.history) if isinstance(fact, EndedQuestion)]
         pointers = dict.fromkeys(evidence.place for fact in ends for evidence in fact.evidence)
         read = (self.read(pointer) for pointer in pointers if pointer.is_document)
         return self._kept(passage for passage in read if passage is not None)
@@ -317,7 +317,7 @@ class Nodes:
         alone = self._supported(documents, draft, "supported by documents alone", "supported by the web only", memory)
         if not alone.failures:
             return alone.model_copy(update={"answers": utility.answers})
-        return utility.model_copy(update={"failures": (Failure(check=Check.ONLY_WEB),)})
+        return utility.model_copy(update={"failures": (FailedCheck(check=Check.ONLY_WEB),)})
 
     @property
     def _standard(self) -> Standard:

@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field
 from scipy import special  # type: ignore[import-untyped]
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.inquiry.memory import Drafted, Ended, Ending, Memory, Retrieved
+from support_agent.facts.inquiry.memory import Drafted, EndedQuestion, Ending, Memory, Retrieved
 from support_agent.models.judge import Judge
 
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ def is_unread(memory: Memory) -> bool:
     for fact in reversed(memory.history):
         if isinstance(fact, Drafted):
             return False
-        if isinstance(fact, Ended):
+        if isinstance(fact, EndedQuestion):
             break
         if isinstance(fact, Retrieved) and fact.new:
             return True
@@ -128,7 +128,7 @@ def features(memory: Memory, limits: InquiryLimits) -> Floats:
     """The features of a memory, shape (len(FEATURES),): counts and shares, no text."""
     utility, retrieval = memory.last_utility, memory.last_retrieval
     scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
-    endings = [fact.ending for fact in memory.history if isinstance(fact, Ended)]
+    endings = [fact.ending for fact in memory.history if isinstance(fact, EndedQuestion)]
     row = (
         1.0,
         float(bool(scores)),
@@ -158,7 +158,7 @@ def _lead(scores: Sequence[float]) -> float:
     return 1.0 - second / scores[0]
 
 
-class Rule:
+class RulePolicy:
     """Answers if possible, else retrieves if wanted, else drafts, else escalates.
 
     Args:
@@ -187,24 +187,24 @@ class Rule:
         return tuple(float(action is each) for each in ACTIONS)
 
 
-def always(limits: InquiryLimits) -> Rule:
+def always(limits: InquiryLimits) -> RulePolicy:
     """Retrieves evidence until there is some, and before each draft."""
-    return Rule("always", limits, lambda memory: memory.is_retrieval_due)
+    return RulePolicy("always", limits, lambda memory: memory.is_retrieval_due)
 
 
-def never(limits: InquiryLimits) -> Rule:
+def never(limits: InquiryLimits) -> RulePolicy:
     """Retrieves nothing: answers from the case's evidence, or escalates."""
-    return Rule("never", limits, lambda _: False)
+    return RulePolicy("never", limits, lambda _: False)
 
 
-def self_ask(judge: Judge, limits: InquiryLimits) -> Rule:
+def self_ask(judge: Judge, limits: InquiryLimits) -> RulePolicy:
     """Asks the model, before each draft, whether evidence is needed."""
 
     def is_needed(memory: Memory) -> bool:
         known = f"{len(memory.evidence)} passages"
         return judge.yes(NEEDS_ASK, (("Question", memory.question), ("Found so far", known))).probability >= SURE
 
-    return Rule("self-ask", limits, lambda memory: memory.is_retrieval_due and is_needed(memory))
+    return RulePolicy("self-ask", limits, lambda memory: memory.is_retrieval_due and is_needed(memory))
 
 
 class Softmax:

@@ -20,7 +20,7 @@ from pydantic import Field
 from support_agent.core.frozen import Frozen
 from support_agent.facts.grading_words import ANSWER_ASK, HALLUCINATION_ASK, NOTE, QUESTION
 from support_agent.facts.inquiry.claims import unknown_addresses, unknown_dates, unknown_names, unknown_numbers
-from support_agent.facts.inquiry.memory import Check, Failure, Utility
+from support_agent.facts.inquiry.memory import Check, FailedCheck, Utility
 from support_agent.facts.material import named
 from support_agent.models.judge import Judge
 
@@ -81,7 +81,7 @@ def knowledge_f1(answer: str, knowledge: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[Failure, ...]:
+def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[FailedCheck, ...]:
     """Dates, numbers, addresses and names of the draft that are in no evidence, in this order, each once.
 
     A name may also be in the question.
@@ -92,9 +92,9 @@ def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[F
         evidence: The sentences of its prompt, with their headings.
     """
     if not draft.strip():
-        return (Failure(check=Check.EMPTY),)
+        return (FailedCheck(check=Check.EMPTY),)
     if len(draft) > LONGEST:
-        return (Failure(check=Check.LONG),)
+        return (FailedCheck(check=Check.LONG),)
     known = "\n".join(evidence)
     unknown = {
         Check.DATE: unknown_dates(draft, known),
@@ -102,7 +102,7 @@ def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[F
         Check.ADDRESS: unknown_addresses(draft, known),
         Check.NAME: unknown_names(draft, f"{known}\n{question}"),
     }
-    return tuple(Failure(check=check, token=token) for check, tokens in unknown.items() for token in tokens)
+    return tuple(FailedCheck(check=check, token=token) for check, tokens in unknown.items() for token in tokens)
 
 
 def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
@@ -121,12 +121,12 @@ def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], 
     """
     failures, overlap = rule_failures(question, draft, evidence), knowledge_f1(draft, " ".join(evidence))
     if not failures and overlap < standard.knowledge:
-        failures = (Failure(check=Check.OVERLAP),)
+        failures = (FailedCheck(check=Check.OVERLAP),)
     utility = Utility(failures=failures, knowledge_f1=overlap)
     if failures or not standard.supported:
         return utility
     grade = judge.yes(HALLUCINATION_ASK, [*named(evidence), (NOTE, draft)])
-    failed = () if grade.probability >= standard.supported else (Failure(check=Check.UNSUPPORTED),)
+    failed = () if grade.probability >= standard.supported else (FailedCheck(check=Check.UNSUPPORTED),)
     return utility.model_copy(update={"failures": failed, "supported": grade.probability, "usage": grade.usage})
 
 
@@ -135,7 +135,7 @@ def answering(judge: Judge, question: str, draft: str, utility: Utility, standar
     if not standard.answers:
         return utility
     grade = judge.yes(ANSWER_ASK, [(QUESTION, question), (NOTE, draft)])
-    failed = () if grade.probability >= standard.answers else (Failure(check=Check.OFF_THE_QUESTION),)
+    failed = () if grade.probability >= standard.answers else (FailedCheck(check=Check.OFF_THE_QUESTION),)
     usage = utility.usage + grade.usage
     return utility.model_copy(update={"failures": failed, "answers": grade.probability, "usage": usage})
 

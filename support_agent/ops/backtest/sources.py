@@ -31,7 +31,7 @@ MBOX_START = b"From "
 MAILDIR_FOLDERS = frozenset({"cur", "new"})
 
 
-class Found(NamedTuple):
+class FoundMail(NamedTuple):
     """The bytes of a mail, where they are, and when a server received them; `raw` is None if it cannot be read."""
 
     place: str
@@ -57,7 +57,7 @@ class PastMails(NamedTuple):
 
 
 def collect(
-    found: Iterable[Found], limits: BacktestSettings, now: datetime, since: datetime | None = None
+    found: Iterable[FoundMail], limits: BacktestSettings, now: datetime, since: datetime | None = None
 ) -> PastMails:
     """Parse mails and keep the newest within the limits.
 
@@ -85,7 +85,7 @@ def collect(
     return PastMails(tuple(mail for _, _, mail in sorted(kept, key=lambda entry: entry[:2])), unreadable, too_many)
 
 
-def files_in(paths: Sequence[Path], max_bytes: int) -> Iterator[Found]:
+def files_in(paths: Sequence[Path], max_bytes: int) -> Iterator[FoundMail]:
     """The mails of mboxes, Maildirs, folders of .eml files and single .eml files.
 
     Args:
@@ -104,7 +104,7 @@ def files_in(paths: Sequence[Path], max_bytes: int) -> Iterator[Found]:
             raise ConfigError(f"{path}: no such file or folder: name an mbox, a Maildir, or a folder of .eml files")
 
 
-def in_mailbox(settings: ImapSettings, open_folder: OpenFolder) -> Iterator[Found]:
+def in_mailbox(settings: ImapSettings, open_folder: OpenFolder) -> Iterator[FoundMail]:
     """Every mail of the mailbox's folder, then of its Sent folder, the oldest first.
 
     Args:
@@ -118,20 +118,20 @@ def in_mailbox(settings: ImapSettings, open_folder: OpenFolder) -> Iterator[Foun
             yield from _in_open_folder(folder)
 
 
-def in_store(store: Store, since: datetime | None) -> Iterator[Found]:
+def in_store(store: Store, since: datetime | None) -> Iterator[FoundMail]:
     """The mails that the agent itself has received, then what people wrote through the desk."""
     for mail in store.mails.find(since=since):
-        yield Found(mail.id, store.mails.raw(mail.id), mail.received_at)
+        yield FoundMail(mail.id, store.mails.raw(mail.id), mail.received_at)
     for reply in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
-        yield Found(reply.id, reply.raw, reply.created_at)
+        yield FoundMail(reply.id, reply.raw, reply.created_at)
 
 
-def _in_open_folder(folder: Mailbox) -> Iterator[Found]:
+def _in_open_folder(folder: Mailbox) -> Iterator[FoundMail]:
     for mail in folder.fetch_after(folder.resume(None)):
-        yield Found(f"{mail.cursor.folder}/{mail.uid}", mail.raw, mail.arrived_at)
+        yield FoundMail(f"{mail.cursor.folder}/{mail.uid}", mail.raw, mail.arrived_at)
 
 
-def _in_folder(folder: Path, max_bytes: int) -> Iterator[Found]:
+def _in_folder(folder: Path, max_bytes: int) -> Iterator[FoundMail]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     mails = [path for path in paths if path.parent.name in MAILDIR_FOLDERS]
     mails = mails or [path for path in paths if path.suffix.lower() == ".eml"]
@@ -141,11 +141,11 @@ def _in_folder(folder: Path, max_bytes: int) -> Iterator[Found]:
         yield _file(path, max_bytes)
 
 
-def _file(path: Path, max_bytes: int) -> Found:
+def _file(path: Path, max_bytes: int) -> FoundMail:
     try:
-        return Found(_name(path), read_file(path, max_bytes))
+        return FoundMail(_name(path), read_file(path, max_bytes))
     except OSError:
-        return Found(_name(path), None)
+        return FoundMail(_name(path), None)
 
 
 def _name(path: Path) -> str:
@@ -153,7 +153,7 @@ def _name(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _in_mbox(path: Path, max_bytes: int) -> Iterator[Found]:
+def _in_mbox(path: Path, max_bytes: int) -> Iterator[FoundMail]:
     try:
         with path.open("rb") as file:
             start = file.read(len(MBOX_START))
@@ -164,7 +164,7 @@ def _in_mbox(path: Path, max_bytes: int) -> Iterator[Found]:
     box = mailbox.mbox(path, create=False)
     try:
         for key in box.iterkeys():
-            yield Found(f"{_name(path)}:{key}", _in_box(box, key, max_bytes))
+            yield FoundMail(f"{_name(path)}:{key}", _in_box(box, key, max_bytes))
     finally:
         box.close()
 

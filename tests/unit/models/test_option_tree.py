@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.models.llama_context import ROW_GROUP, shared_start
-from support_agent.models.option_tree import Node, build_tree
+from support_agent.models.option_tree import TokenNode, build_tree
 
 
-def leaf_path(root: Node, leaf: int) -> list[int]:
+def leaf_path(root: TokenNode, leaf: int) -> list[int]:
     """The tokens on the way down to one continuation."""
     path, node = [], root
     while following := [child for child in node.children.values() if leaf in child.leaves]:

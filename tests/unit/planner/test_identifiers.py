@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.planner.identifiers import Found, Identifiers
+from support_agent.planner.identifiers import FoundIdentifier, Identifiers
 
 OWN = ("HF-2025-0030", "HF-2025-0104", "HF-2026-0007")
 LABELS = ("Invoice", "Rechnung")
@@ -158,7 +158,9 @@ def test_two_own_identifiers_that_read_alike_are_near() -> None:
 
 def test_the_same_identifier_in_two_kinds_is_both() -> None:
     found = known("A-1234", orders=("A-1234",)).found_in("a-1234?")
-    assert found == (Found(written="a-1234", outcome="own", records=(("invoices", "A-1234"), ("orders", "A-1234"))),)
+    assert found == (
+        FoundIdentifier(written="a-1234", outcome="own", records=(("invoices", "A-1234"), ("orders", "A-1234"))),
+    )
 
 
 @pytest.mark.parametrize(

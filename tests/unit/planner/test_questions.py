@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.planner.questions import asked_in, questions_of
-from support_agent.tools.base import Reading
+from support_agent.tools.base import SegmentReading
 from tests.fakes_reading import read_apart, read_by, reading
 
 
@@ -261,7 +261,7 @@ def test_a_sentence_that_names_one_value_as_well_as_its_parts_do_is_not_parted()
     near = {"how many seats do I pay for": 0.9, "how many seats": 0.8, "do I pay for": 0.75}
     topics = {"how many seats do I pay for": "field:seats_paid", "how many seats": "field:seats_used"}
 
-    def read(pieces: Sequence[str]) -> tuple[Reading, ...]:
+    def read(pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
         return tuple(
             reading(piece, {topics.get(piece.strip("?"), "field:next_invoice"): near.get(piece.strip("?"), 0.1)})
             for piece in pieces

@@ -28,7 +28,7 @@ from support_agent.company.values import (
     Text,
     Value,
 )
-from support_agent.tools.base import Context, Data, Examples, Match, Reading
+from support_agent.tools.base import Context, Data, Examples, Match, SegmentReading
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
 TODAY = date(2025, 6, 1)
@@ -216,7 +216,7 @@ class FakeSearch:
         self.asked.append(text)
         return self._matches
 
-    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+    def read(self, pieces: Sequence[str]) -> tuple[SegmentReading, ...]:
         """By a few words; each piece is about a topic of its own."""
         return read_apart(pieces)
 

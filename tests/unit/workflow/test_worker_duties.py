@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.company.accounts import Accounts
-from support_agent.engine.journeys import Failure
+from support_agent.engine.journeys import FailedJourney
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.transport.submission import Delivery
@@ -23,7 +23,7 @@ def with_failed_mail(office: Office) -> tuple[Shift, bytes]:
     shift = Shift(office, FakeMailbox([]))
     mail_id = office.receive(raw)
     shift.engine.keys[mail_id] = "its thread"
-    shift.engine.failures.append(Failure(mail_id, PermanentError("it was lost", code="interrupted")))
+    shift.engine.failures.append(FailedJourney(mail_id, PermanentError("it was lost", code="interrupted")))
     return shift, raw
 
 
@@ -57,7 +57,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_no_other_that_can(
 ) -> None:
     shift, first = with_failed_mail(office)
     second = office.receive(write("How do I cancel?", proof=None))
-    shift.engine.failures.append(Failure(second, PermanentError("it was lost", code="interrupted")))
+    shift.engine.failures.append(FailedJourney(second, PermanentError("it was lost", code="interrupted")))
     shift.engine.keys[second] = "another thread"
     monkeypatch.setattr(Accounts, "customer", accounts_away)
     with pytest.raises(TransientError):

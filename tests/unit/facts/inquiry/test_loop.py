@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.facts.inquiry.loop import Retrieval, advance, inquire
-from support_agent.facts.inquiry.memory import Check, Ending, Failure, Memory, Utility, begin
+from support_agent.facts.inquiry.memory import Check, Ending, FailedCheck, Memory, Utility, begin
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, InquiryLimits, Softmax, always
 from support_agent.tools.fact_trace import Evidence
 
 LIMITS = InquiryLimits(retrievals=2, drafts=2)
 HERE = Evidence(source="document:1", first=3, last=3, grade=0.03)
 SOUND = Utility(supported=0.9, answers=0.9)
-WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="8"),))
+WRONG = Utility(failures=(FailedCheck(check=Check.NUMBER, token="8"),))
 
 
 @dataclass
@@ -108,7 +108,7 @@ class AnyMeans:
         return "A draft."
 
     def evaluate(self, memory: Memory) -> Utility:
-        failures = (Failure(check=Check.NAME),) if self.random.random() < 0.5 else ()
+        failures = (FailedCheck(check=Check.NAME),) if self.random.random() < 0.5 else ()
         return Utility(failures=failures, supported=self.random.random(), answers=self.random.random())
 
 

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import (
     Check,
-    Ended,
+    EndedQuestion,
     Ending,
-    Failure,
+    FailedCheck,
     Memory,
     Utility,
     begin,
@@ -39,7 +39,7 @@ places = st.builds(
 found = st.lists(places, max_size=4)
 utilities = st.builds(
     Utility,
-    failures=st.lists(st.builds(Failure, check=st.sampled_from(Check), token=st.text(max_size=5)), max_size=2).map(
+    failures=st.lists(st.builds(FailedCheck, check=st.sampled_from(Check), token=st.text(max_size=5)), max_size=2).map(
         tuple
     ),
     supported=st.none() | shares,
@@ -70,7 +70,7 @@ def after(memory: Memory, step: tuple[str, object]) -> Memory:
 
 def known(memory: Memory) -> set[SentenceRange]:
     """The places of all evidence the case has seen."""
-    past = [evidence for fact in memory.history if isinstance(fact, Ended) for evidence in fact.evidence]
+    past = [evidence for fact in memory.history if isinstance(fact, EndedQuestion) for evidence in fact.evidence]
     return {evidence.place for evidence in (*memory.evidence, *past)}
 
 
@@ -133,7 +133,7 @@ def test_the_next_question_begins_anew_and_the_history_stays() -> None:
     assert (asked_again.retrievals, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
     assert asked_again.earlier_questions == ("How much?",)
     last = asked_again.history[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, EndedQuestion)
     assert last.evidence == memory.evidence
 
 
@@ -195,8 +195,8 @@ def test_text_that_is_no_json_is_refused() -> None:
     [
         (Utility(supported=0.8, answers=0.5), True, 0.4),
         (Utility(supported=0.8), True, 0.8),
-        (Utility(supported=0.3, failures=(Failure(check=Check.UNSUPPORTED),)), False, 0.0),
-        (Utility(supported=0.9, answers=0.9, failures=(Failure(check=Check.NUMBER, token="7"),)), False, 0.0),
+        (Utility(supported=0.3, failures=(FailedCheck(check=Check.UNSUPPORTED),)), False, 0.0),
+        (Utility(supported=0.9, answers=0.9, failures=(FailedCheck(check=Check.NUMBER, token="7"),)), False, 0.0),
     ],
 )
 def test_a_draft_is_sound_when_nothing_failed(utility: Utility, is_sound: bool, score: float) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.facts.grading_words import ANSWER_ASK, HALLUCINATION_ASK, NOTE, QUESTION
-from support_agent.facts.inquiry.memory import Check, Failure, Utility
+from support_agent.facts.inquiry.memory import Check, FailedCheck, Utility
 from support_agent.facts.inquiry.utility import (
     LONGEST,
     MAX_FEEDBACK,
@@ -87,9 +87,9 @@ def test_what_stands_in_no_evidence_fails() -> None:
     draft = "On 6 November 2026 Acme pays 20 euros, says Bob of www.bob.example."
     failures = rule_failures("What does Acme pay?", draft, ["On 5 November 2026 we pay 10 euros.", "A bob is a coin."])
     assert failures == (
-        Failure(check=Check.DATE, token="6 November 2026"),
-        Failure(check=Check.NUMBER, token="20"),
-        Failure(check=Check.ADDRESS, token="www.bob.example"),
+        FailedCheck(check=Check.DATE, token="6 November 2026"),
+        FailedCheck(check=Check.NUMBER, token="20"),
+        FailedCheck(check=Check.ADDRESS, token="www.bob.example"),
     )
 
 
@@ -97,13 +97,13 @@ def test_a_draft_too_long_to_look_at_fails() -> None:
     """Rule: what was not checked has not passed."""
     evidence = "It is free. " * LONGEST
     assert rule_failures("?", evidence[:LONGEST], [evidence]) == ()
-    assert rule_failures("?", evidence[: LONGEST + 1], [evidence]) == (Failure(check=Check.LONG),)
+    assert rule_failures("?", evidence[: LONGEST + 1], [evidence]) == (FailedCheck(check=Check.LONG),)
 
 
 def test_a_number_of_the_question_is_no_evidence() -> None:
     """A customer who asks for 500 euros back has proven nothing; their name is theirs."""
     failures = rule_failures("I am Bob. Do I get 500 euros?", "You get 500 euros, dear Bob.", ["You get 5 euros."])
-    assert failures == (Failure(check=Check.NUMBER, token="500"),)
+    assert failures == (FailedCheck(check=Check.NUMBER, token="500"),)
 
 
 def test_the_model_is_asked_both_questions_about_a_draft_that_passed_the_rules() -> None:
@@ -125,7 +125,7 @@ def test_the_model_is_not_asked_what_cannot_change_the_outcome() -> None:
     assert not assess(judge, "How long?", " \n", ["It takes 2 weeks."]).is_sound
     judge = ScriptedJudge([0.49])
     utility = assess(judge, "How long?", "It takes weeks.", ["It takes 2 weeks."])
-    assert utility.failures == (Failure(check=Check.UNSUPPORTED),)
+    assert utility.failures == (FailedCheck(check=Check.UNSUPPORTED),)
     assert len(judge.asked) == 1
 
 
@@ -144,7 +144,7 @@ def test_a_draft_in_other_words_than_the_evidence_is_told_to_use_them() -> None:
     overlap = knowledge_f1(draft, evidence[0])
     judge = ScriptedJudge([])
     low = assess(judge, "How much?", draft, evidence, Standard(knowledge=overlap + 0.01))
-    assert (low.failures, low.is_hallucination, judge.asked) == ((Failure(check=Check.OVERLAP),), True, [])
+    assert (low.failures, low.is_hallucination, judge.asked) == ((FailedCheck(check=Check.OVERLAP),), True, [])
     assert "the evidence's own words" in feedback_of(low)[0]
     for standard in (Standard(knowledge=overlap), Standard()):
         assert assess(ScriptedJudge([0.9, 0.9]), "How much?", draft, evidence, standard).is_sound
@@ -152,12 +152,12 @@ def test_a_draft_in_other_words_than_the_evidence_is_told_to_use_them() -> None:
 
 def test_a_draft_beside_the_question_fails() -> None:
     utility = assess(ScriptedJudge([0.9, 0.4]), "How long?", "It is free.", ["It is free."])
-    assert utility.failures == (Failure(check=Check.OFF_THE_QUESTION),)
+    assert utility.failures == (FailedCheck(check=Check.OFF_THE_QUESTION),)
     assert not utility.is_sound
 
 
 def test_feedback_names_the_number_and_what_to_do() -> None:
-    utility = Utility(failures=(Failure(check=Check.NUMBER, token="20"), Failure(check=Check.UNSUPPORTED)))
+    utility = Utility(failures=(FailedCheck(check=Check.NUMBER, token="20"), FailedCheck(check=Check.UNSUPPORTED)))
     number, unsupported = feedback_of(utility)
     assert "20" in number
     assert "leave it out" in number
@@ -177,7 +177,7 @@ def test_feedback_holds_no_word_of_the_draft() -> None:
 def test_every_check_has_its_sentence_and_many_failures_few_sentences() -> None:
     """Rule: a small model reads no long list, and no sentence twice."""
     for check in Check:
-        (sentence,) = feedback_of(Utility(failures=(Failure(check=check, token="7"),) * 2))
+        (sentence,) = feedback_of(Utility(failures=(FailedCheck(check=check, token="7"),) * 2))
         assert sentence.endswith(".")
-    many = tuple(Failure(check=Check.NUMBER, token=str(number)) for number in range(20))
+    many = tuple(FailedCheck(check=Check.NUMBER, token=str(number)) for number in range(20))
     assert len(feedback_of(Utility(failures=many))) == MAX_FEEDBACK

@@ -8,7 +8,7 @@ import pytest
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Failure,
+    FailedCheck,
     Memory,
     Utility,
     begin,
@@ -100,7 +100,7 @@ def judged(*utilities: Utility) -> Memory:
 
 
 SOUND = Utility(supported=0.6, answers=0.6)
-WRONG = Utility(failures=(Failure(check=Check.NUMBER),))
+WRONG = Utility(failures=(FailedCheck(check=Check.NUMBER),))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from support_agent.config.backtest import BacktestSettings
 from support_agent.errors import ConfigError
-from support_agent.ops.backtest.sources import Found, collect, files_in
+from support_agent.ops.backtest.sources import FoundMail, collect, files_in
 from tests.made_mailbox import write_mbox
 from tests.unit.ops.backtest.made import START, raw
 
@@ -74,20 +74,22 @@ def test_what_is_no_mailbox_is_refused_with_what_to_name(tmp_path: Path) -> None
 
 
 def test_of_too_many_mails_the_newest_are_kept_and_the_others_counted() -> None:
-    found = [Found("made", content) for content in mails(5)]
+    found = [FoundMail("made", content) for content in mails(5)]
     past = collect(found, BacktestSettings(max_mails=2), NOW)
     assert [mail.message.subject for mail in past.mails] == ["mail 3", "mail 4"]
     assert past.too_many == 3
 
 
 def test_of_too_many_bytes_the_newest_are_kept() -> None:
-    large = [Found("made", raw(number, "word " * 100_000, hours=number)) for number in range(4)]
+    large = [FoundMail("made", raw(number, "word " * 100_000, hours=number)) for number in range(4)]
     past = collect(large, BacktestSettings(max_megabytes=1), NOW)
     assert (len(past.mails), past.too_many) == (1, 3)
 
 
 def test_a_mail_that_cannot_be_read_is_counted_and_no_error() -> None:
-    past = collect([Found("a", None), Found("b", b""), Found("c", b"\x00\xff junk")], BacktestSettings(), NOW)
+    past = collect(
+        [FoundMail("a", None), FoundMail("b", b""), FoundMail("c", b"\x00\xff junk")], BacktestSettings(), NOW
+    )
     assert (past.unreadable, len(past.mails)) == (2, 1)
 
 
@@ -103,7 +105,7 @@ def test_a_mail_counts_from_its_date_or_its_arrival_and_never_from_the_future() 
     dated, undated = raw(1, hours=2), b"From: a@example.net\r\n\r\nhello\r\n"
     future = raw(2, hours=24 * 900)
     arrived = START + timedelta(hours=1)
-    found = [Found("a", dated), Found("b", undated, arrived), Found("c", future)]
+    found = [FoundMail("a", dated), FoundMail("b", undated, arrived), FoundMail("c", future)]
     past = collect(found, BacktestSettings(), NOW)
     assert [mail.at for mail in past.mails] == [arrived, START + timedelta(hours=2), NOW]
     assert len(collect(found, BacktestSettings(), NOW, since=START + timedelta(hours=2)).mails) == 2
