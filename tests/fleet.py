@@ -23,7 +23,7 @@ from threading import Event
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from support_agent.app.workers import Parts, start_workers
+from support_agent.app.workers import WorkerParts, start_workers
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
 from support_agent.core.clock import utc_now
@@ -206,7 +206,7 @@ class Fleet:
                 stages.keep_company()
                 return stages
 
-            parts = Parts(
+            parts = WorkerParts(
                 settings=settings,
                 watched=WatchedWorker(settings, WorkerObserver("", time.monotonic), office.clock),
                 open_store=lambda: nullcontext(store),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support_agent.ops.evals.mail_labels import Label, read_labels
+from support_agent.ops.evals.mail_labels import MailLabel, read_labels
 
 MAILS = Path(__file__).parent / "mails"
 
 
-def labels(name: str) -> tuple[Label, ...]:
+def labels(name: str) -> tuple[MailLabel, ...]:
     """The labels of a set, "tuning" or "labelled"."""
     return read_labels(MAILS / name)

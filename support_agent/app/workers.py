@@ -49,7 +49,7 @@ from support_agent.workflow.worker import Worker
 
 
 @dataclass(frozen=True)
-class Parts:
+class WorkerParts:
     """What the worker of one mailbox is made of; `now` is the clock."""
 
     settings: Settings
@@ -85,7 +85,7 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     models: dict[tuple[ModelSettings, float], LanguageModel] = {}
     with ExitStack() as opened:
         watched = opened.enter_context(open_watch(each, utc_now, time.monotonic))  # while the models load, too
-        parts: dict[str, Parts] = {}
+        parts: dict[str, WorkerParts] = {}
         for name, one in each.items():
             key = (one.model, one.grading.timeout_s)
             if key not in models:
@@ -95,7 +95,7 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
 
 
 @contextmanager
-def start_workers(parts: Mapping[str, Parts]) -> Iterator[dict[str, Worker]]:
+def start_workers(parts: Mapping[str, WorkerParts]) -> Iterator[dict[str, Worker]]:
     """Start the workers of this process, of one for each brand's parts, and launch their engine; stop all at the end.
 
     Args:
@@ -117,7 +117,7 @@ def start_workers(parts: Mapping[str, Parts]) -> Iterator[dict[str, Worker]]:
 
 
 @contextmanager
-def _started(brand: str, parts: Parts, engine: Engine) -> Iterator[Worker]:
+def _started(brand: str, parts: WorkerParts, engine: Engine) -> Iterator[Worker]:
     """Start the worker of one mailbox; its journeys run in the engine, which is launched later."""
     settings, itself = parts.settings, engine.executor_id
     with (
@@ -147,7 +147,9 @@ def _started(brand: str, parts: Parts, engine: Engine) -> Iterator[Worker]:
             yield worker
 
 
-def _worker(parts: Parts, store: Store, membership: Membership, journeys: Journeys, files: Renewal[Stages]) -> Worker:
+def _worker(
+    parts: WorkerParts, store: Store, membership: Membership, journeys: Journeys, files: Renewal[Stages]
+) -> Worker:
     started_anew: set[MailId] = set()
 
     def worker_on(stages: Stages) -> Worker:
@@ -172,7 +174,7 @@ def _worker(parts: Parts, store: Store, membership: Membership, journeys: Journe
     return worker_on(files.current)
 
 
-def _reopened(before: Stages, parts: Parts, store: Store, worker: str) -> Stages:
+def _reopened(before: Stages, parts: WorkerParts, store: Store, worker: str) -> Stages:
     require_sound_files(parts.settings)
     stages = parts.open_stages(store, worker)
     before.company.accounts.close()
@@ -180,7 +182,7 @@ def _reopened(before: Stages, parts: Parts, store: Store, worker: str) -> Stages
 
 
 @contextmanager
-def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker) -> Iterator[Parts]:
+def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker) -> Iterator[WorkerParts]:
     """The parts of a mailbox as the settings say."""
     observer = watched.observer
     tokens = TokenSource(settings.oauth, observer)
@@ -208,7 +210,7 @@ def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker
             stages.audit_versions()
             return stages
 
-        yield Parts(
+        yield WorkerParts(
             settings=settings,
             watched=watched,
             open_store=lambda: open_store(settings),

@@ -57,7 +57,7 @@ MEANT = re.compile(
 """A line that is meant as a command, whether or not it is one: it must never reach a customer."""
 
 
-class Given(NamedTuple):
+class GivenCommand(NamedTuple):
     """A command as a mail gives it; nothing of it is proven. `words` is the text that belongs to `own words`."""
 
     command: Command
@@ -110,7 +110,7 @@ class Ticket(NamedTuple):
             return None
         return command.value, self.case_id, self.packet_id, subject, self.until.isoformat()
 
-    def fits(self, secrets: Sequence[SecretStr], given: Given) -> bool:
+    def fits(self, secrets: Sequence[SecretStr], given: GivenCommand) -> bool:
         """Whether the key of a command was made for this packet, and for what it is about now."""
         parts = self.parts(given.command)
         return parts is not None and is_desk_key(secrets, given.key, *parts)
@@ -148,7 +148,7 @@ def _offer(ticket: Ticket, command: Command, words: str, key: str, address: str,
     return Offered(code=command.code, line=line, link=f"mailto:{address}?subject={quote(line)}", title=title)
 
 
-def given_in(message: Message, answered_subject: str = "") -> Given | None:
+def given_in(message: Message, answered_subject: str = "") -> GivenCommand | None:
     """The command that a mail gives, in its subject or as the first line of its own text; None: it gives none.
 
     Args:
@@ -177,11 +177,11 @@ def holds_command(text: str) -> bool:
     return KEYED.search(text) is not None
 
 
-def _given(match: re.Match[str], words: str, *, is_alone: bool) -> Given:
+def _given(match: re.Match[str], words: str, *, is_alone: bool) -> GivenCommand:
     written = document_key(int(match["number"])) if match["number"] else match["choice"]
     name = Command.DOCUMENT if written else " ".join(match["command"].lower().split())
     command = Command(name)
-    return Given(
+    return GivenCommand(
         command=command,
         key=match["key"].upper(),
         case_id=CaseId(match["case"].lower()) if match["case"] else None,

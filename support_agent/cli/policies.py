@@ -47,9 +47,9 @@ def import_(
     While the document says `reviewed: false`, no customer gets it. `check` names what a person must still write; then
     the person changes that line. Nothing is overwritten. A file that cannot be read completely is not imported.
     """
-    from support_agent.company.importing.unreviewed import Given, import_document
+    from support_agent.company.importing.unreviewed import GivenValues, import_document
 
-    given = Given(number=number, language=language, url=url, valid_from=valid_from.date() if valid_from else None)
+    given = GivenValues(number=number, language=language, url=url, valid_from=valid_from.date() if valid_from else None)
     imported = import_document(file, settings_of(config).company.policies, given)
     print_data(imported, as_json, printing.imported(imported))
 

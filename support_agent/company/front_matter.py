@@ -37,7 +37,7 @@ _KEY_HELP = {
 }
 
 
-class Delivery(StrEnum):
+class DocumentDelivery(StrEnum):
     """How much of a document is sent; the link is always included."""
 
     FULL = "full"
@@ -53,7 +53,7 @@ class FrontMatter(Frozen):
     summary: Annotated[str, Field(min_length=1, max_length=500)]
     """What the document answers; shown to the model, never to the customer."""
     url: Annotated[str, Field(pattern=r"^https://")]
-    delivery: Delivery = Delivery.EXCERPT
+    delivery: DocumentDelivery = DocumentDelivery.EXCERPT
     questions: tuple[str, ...] = ()
     """A few questions as customers ask them; shown to the similarity vote."""
     valid_from: date

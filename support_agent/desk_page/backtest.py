@@ -6,7 +6,7 @@ nothing. Checked by tests/unit/desk_page/test_backtest_process.py and tests/jour
 
 from __future__ import annotations
 
-from support_agent.desk_page.backtest_process import Asked, Backtests, own_addresses
+from support_agent.desk_page.backtest_process import BacktestRequest, Backtests, own_addresses
 from support_agent.desk_page.people import Role
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import SupportAgentError
@@ -34,7 +34,7 @@ def act(desk: Desk, visit: Visit) -> Result:
             case "start":
                 own = own_addresses(visit.form.get("own", ""))
                 is_fast = "with_model" not in visit.form
-                asked = Asked(who=visit.person.address, at=desk.now(), own=own, without_model=is_fast)
+                asked = BacktestRequest(who=visit.person.address, at=desk.now(), own=own, without_model=is_fast)
                 backtests.start(asked, [(file.name, file.data) for file in visit.files])
             case "go_on":
                 backtests.go_on()

@@ -64,7 +64,7 @@ class RunState(StrEnum):
     DONE = "done"
 
 
-class Asked(Frozen):
+class BacktestRequest(Frozen):
     """What a run was asked for; `own` are addresses from which people write; `files` counts what was uploaded."""
 
     who: str
@@ -81,7 +81,7 @@ class Progress(Frozen):
     """
 
     state: RunState
-    asked: Asked
+    asked: BacktestRequest
     done: int | None = None
     total: int | None = None
     minutes_left: int | None = None
@@ -129,7 +129,7 @@ class Backtests:
     _children: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
-    def start(self, asked: Asked, uploads: Sequence[Uploaded]) -> None:
+    def start(self, asked: BacktestRequest, uploads: Sequence[Uploaded]) -> None:
         """Keep the uploaded mails in the place of earlier ones, and begin.
 
         Raises:
@@ -274,7 +274,7 @@ class Backtests:
             finally:
                 os.close(handle)
 
-    def _begin(self, asked: Asked, lock: int) -> None:
+    def _begin(self, asked: BacktestRequest, lock: int) -> None:
         for path in (self._stopped, self._pid, self.html, self.json):  # an old pid may be another process by now
             path.unlink(missing_ok=True)
         boxes = [str(box) for box in sorted(self._mails.glob("*.mbox"))]
@@ -305,9 +305,9 @@ class Backtests:
             return RunState.DONE
         return RunState.STOPPED if self._stopped.exists() else RunState.FAILED
 
-    def _read_asked(self) -> Asked | None:
+    def _read_asked(self) -> BacktestRequest | None:
         try:
-            return Asked.model_validate_json(self._asked.read_bytes())
+            return BacktestRequest.model_validate_json(self._asked.read_bytes())
         except (OSError, ValidationError):
             return None
 

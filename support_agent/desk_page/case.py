@@ -21,7 +21,7 @@ from support_agent.desk_page import acts
 from support_agent.desk_page.acts import Act
 from support_agent.desk_page.choices import Recipient, considered, groups, parts
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import Answer, shown_answer
+from support_agent.desk_page.preview import AnswerPreview, shown_answer
 from support_agent.desk_page.visit import (
     Desk,
     Download,
@@ -286,7 +286,7 @@ def _entry(desk: Desk, mail: MailStory) -> Entry:
     return Entry(mail, parse(desk.store.mails.raw(mail.mail_id)).attachments, is_act)
 
 
-def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> Answer | None:
+def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> AnswerPreview | None:
     """The answer that waits for a person."""
     row = offer.proposed if offer is not None else None
     if row is None or row.status is not OutboxStatus.PROPOSED:
@@ -295,7 +295,7 @@ def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> Answer | None:
     if record is None:
         return None
     subject, lines = lines_of(record, queries_of(desk.store, desk.store.plans.get(row.mail_id)))
-    return Answer(subject, lines, f"/cases/{case_id}/frame?id={row.id}")
+    return AnswerPreview(subject, lines, f"/cases/{case_id}/frame?id={row.id}")
 
 
 def _asked(story: CaseStory, offer: Offer | None) -> MailStory | None:
@@ -323,7 +323,7 @@ def _recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
 
 def _preview(
     desk: Desk, stages: Stages, case_id: CaseId, offer: Offer | None, choice: PersonChoice | None
-) -> tuple[Answer | None, str]:
+) -> tuple[AnswerPreview | None, str]:
     """A choice as the customer would get it, or why it cannot be sent."""
     if choice is None or offer is None:
         return None, ""

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from support_agent.company.documents import UNREVIEWED
 from support_agent.company.importing.unreviewed import (
-    Given,
+    GivenValues,
     Imported,
     free_number,
     import_document,
@@ -154,7 +154,7 @@ def _imported(desk: Desk, visit: Visit) -> Result:
         path = Path(temporary) / f"{PurePath(clean_name(file.name)).stem or 'document'}{suffix}"
         path.write_bytes(file.data)
         try:
-            imported = import_document(path, copied.policies, Given())
+            imported = import_document(path, copied.policies, GivenValues())
         except ConfigError as error:
             why = str(error).replace(f"{path}: ", "")
             return SeeOther("/documents/new", visit.wording("draft.refused", why=why), is_error=True)

@@ -26,7 +26,7 @@ from support_agent.core.locales import language_of
 from support_agent.core.modes import document_key
 from support_agent.core.proportions import upper_bound
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import MAX_QUESTION, Answer, document_mail, shown_answer
+from support_agent.desk_page.preview import MAX_QUESTION, AnswerPreview, document_mail, shown_answer
 from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, Shown, Visit, whole_number
 from support_agent.errors import SupportAgentError
 from support_agent.ops.check import check_words
@@ -154,7 +154,7 @@ def frame(desk: Desk, visit: Visit) -> Result:
         raise NotFound from None
 
 
-def _preview(desk: Desk, visit: Visit, number: int, language: str | None) -> tuple[Answer | None, str]:
+def _preview(desk: Desk, visit: Visit, number: int, language: str | None) -> tuple[AnswerPreview | None, str]:
     """The document as a customer sees it, or why it cannot be sent."""
     question = visit.query.get("question", "")
     try:

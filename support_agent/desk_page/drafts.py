@@ -18,7 +18,7 @@ from support_agent.answer.templates import Templates
 from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import MAX_QUESTION, Answer, draft_mail, sample_mails, shown_answer
+from support_agent.desk_page.preview import MAX_QUESTION, AnswerPreview, draft_mail, sample_mails, shown_answer
 from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page, Result, SeeOther, Shown, Visit
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.ops.publishing import (
@@ -58,7 +58,7 @@ class Looked:
     own: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
     errors: tuple[Finding, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[AnswerPreview, ...]
     refused: str
     changes: tuple[Change, ...]
     digest: str
@@ -195,7 +195,9 @@ def _number_in(place: Place) -> int:
     return int(place.name.rpartition("/")[2].partition("-")[0])
 
 
-def _answers(desk: Desk, visit: Visit, draft: Draft, number: int, language: str) -> tuple[tuple[Answer, ...], str]:
+def _answers(
+    desk: Desk, visit: Visit, draft: Draft, number: int, language: str
+) -> tuple[tuple[AnswerPreview, ...], str]:
     """What customers would see, or why that cannot be shown."""
     with tried(desk.settings.company, draft) as company:
         try:
@@ -214,7 +216,7 @@ def _mails(
     return [draft_mail(desk.stages().decider(), company, number, language, asking, desk.now())]
 
 
-def _framed(desk: Desk, mail: RenderedMail) -> Answer:
+def _framed(desk: Desk, mail: RenderedMail) -> AnswerPreview:
     name = desk.trials.keep_frame(mail.html)
     return shown_answer(mail, f"/documents/drafts/{name}" if mail.html else "", desk.now())
 

@@ -58,7 +58,7 @@ CUSTOMER_KINDS: Mapping[type, OutgoingKind] = {
 """Of what a customer gets; what staff get is shown as a packet is."""
 
 
-class Answer(NamedTuple):
+class AnswerPreview(NamedTuple):
     """An answer as the customer will see it, each line with its sources."""
 
     subject: WhyLine
@@ -149,7 +149,7 @@ def _samples(name: str) -> Iterator[MadeFrom]:
             yield from sample_answers(locale)
 
 
-def shown_answer(mail: RenderedMail, frame: str, now: datetime, queries: Queries | None = None) -> Answer:
+def shown_answer(mail: RenderedMail, frame: str, now: datetime, queries: Queries | None = None) -> AnswerPreview:
     """A mail as the page shows it, each part of a line with its source.
 
     Args:
@@ -166,4 +166,4 @@ def shown_answer(mail: RenderedMail, frame: str, now: datetime, queries: Queries
         created_at=now,
     )
     subject, lines = lines_of(record, queries)
-    return Answer(subject, lines, frame)
+    return AnswerPreview(subject, lines, frame)

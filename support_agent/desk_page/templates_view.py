@@ -13,7 +13,7 @@ from support_agent.answer.templates import Templates
 from support_agent.core.locales import language_of
 from support_agent.desk_page.drafts import draft_in, form_values, looked_at, published
 from support_agent.desk_page.people import Role
-from support_agent.desk_page.preview import Answer, sample_mails, shown_answer
+from support_agent.desk_page.preview import AnswerPreview, sample_mails, shown_answer
 from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, SeeOther, Shown, Visit, whole_number
 from support_agent.errors import SupportAgentError
 from support_agent.ops.publishing import Draft, Place, Present, present, template_files, template_place
@@ -106,7 +106,7 @@ def _place(desk: Desk, visit: Visit) -> Place:
     return place
 
 
-def _answers(desk: Desk, place: Place) -> tuple[tuple[Answer, ...], str]:
+def _answers(desk: Desk, place: Place) -> tuple[tuple[AnswerPreview, ...], str]:
     try:
         mails = list(sample_mails(place.name, Templates.load(desk.settings.company.templates)))
     except SupportAgentError as error:

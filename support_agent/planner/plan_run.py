@@ -17,7 +17,7 @@ import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
 from support_agent.answer.repetition import sent_before
-from support_agent.company.front_matter import Delivery
+from support_agent.company.front_matter import DocumentDelivery
 from support_agent.company.periods.recognition import (
     has_inexpressible_period,
     is_readable,
@@ -203,7 +203,7 @@ class PlanRun(ABC):
     def _is_section_clear(self, number: int) -> bool:
         """Whether it is clear which sections to send; a whole document or a link needs no choice."""
         context, document = self.context, self.context.version_sent(number)
-        if document.head.delivery is not Delivery.EXCERPT:
+        if document.head.delivery is not DocumentDelivery.EXCERPT:
             return True
         try:
             chances = context.search.sections(context.current_question, document)

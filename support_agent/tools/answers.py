@@ -16,7 +16,7 @@ from support_agent.answer.final_answer import (
     TableItem,
 )
 from support_agent.company.documents import Document, Sentence
-from support_agent.company.front_matter import Delivery
+from support_agent.company.front_matter import DocumentDelivery
 from support_agent.company.values import Customer
 from support_agent.core.levels import CUSTOMER
 from support_agent.errors import ToolCallRejected
@@ -151,11 +151,11 @@ class SendDocument(Tool):
             ToolCallRejected: no section is sure enough to answer, code `section`.
         """
         match document.head.delivery:
-            case Delivery.FULL:
+            case DocumentDelivery.FULL:
                 return document.sentences, ""
-            case Delivery.LINK:
+            case DocumentDelivery.LINK:
                 return (), ""
-            case Delivery.EXCERPT:
+            case DocumentDelivery.EXCERPT:
                 chances = context.search.sections(context.current_question, document)
                 chosen = choose_sections(document, chances, context.least_section)
                 how = ", ".join(f"section {place + 1} with {chances[place]:.3f}" for place in chosen.places)

@@ -18,7 +18,7 @@ import structlog
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import Packet
-from support_agent.cases.commands import Command, Given, Ticket, digest_of, is_meant_as_command
+from support_agent.cases.commands import Command, GivenCommand, Ticket, digest_of, is_meant_as_command
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
@@ -87,7 +87,7 @@ class DeskCommands:
     approval: Approval
     now: Callable[[], datetime]
 
-    def carry_out(self, mail: RoutedMail, given: Given) -> None:
+    def carry_out(self, mail: RoutedMail, given: GivenCommand) -> None:
         """Carry out a command that a proven staff member gives with this mail.
 
         Raises:
@@ -102,7 +102,7 @@ class DeskCommands:
         log.info("desk_command", command=given.command.value, case_id=mail.route.case_id, mail_id=mail.id)
         act()
 
-    def _act(self, mail: RoutedMail, fitting: Fitting, given: Given) -> Callable[[], object]:
+    def _act(self, mail: RoutedMail, fitting: Fitting, given: GivenCommand) -> Callable[[], object]:
         """What the command does, once its key is used; what forbids it is found before.
 
         Raises:
@@ -203,7 +203,7 @@ class DeskCommands:
 
     # Keys
 
-    def _fitting(self, mail: RoutedMail, given: Given) -> Fitting:
+    def _fitting(self, mail: RoutedMail, given: GivenCommand) -> Fitting:
         """The packet of this case that the key was made for.
 
         Raises:
@@ -246,7 +246,7 @@ class DeskCommands:
         """The answer that a packet proposed, whatever became of it."""
         return self.store.outbox.get(OutboxId(packet.proposed_id)) if packet.proposed_id else None
 
-    def _key(self, mail: RoutedMail, given: Given, fitting: Fitting) -> UsedKey:
+    def _key(self, mail: RoutedMail, given: GivenCommand, fitting: Fitting) -> UsedKey:
         """The key as this mail uses it, and for an answer the only one that commands send to the customer's mail."""
         slot = f"{fitting.customer_mail.id}:answer" if given.command in ANSWERING else given.key
         return UsedKey(

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import structlog
 
-from support_agent.cases.commands import Given, given_in
+from support_agent.cases.commands import GivenCommand, given_in
 from support_agent.cases.decision import escalated
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import Rates
@@ -63,7 +63,7 @@ class StaffReplies:
             return self._refuse_reply(mail, screening, str(error))
         pass_on()
 
-    def _carry_out(self, mail: RoutedMail, given: Given, screening: Screening) -> None:
+    def _carry_out(self, mail: RoutedMail, given: GivenCommand, screening: Screening) -> None:
         """Carry out a command of the desk, or notify the desk of the reason."""
         if why := _why_refused(screening):
             return self._refuse(mail, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")

@@ -21,7 +21,7 @@ from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.models.opening import close, open_model
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunResult
-from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mail_labels import MailLabel
 from support_agent.ops.evals.mails import Score, score, sent_in, total
 from support_agent.workflow.decide import Decider
 from tests.benchmarks.companies import dry_run_by
@@ -47,13 +47,13 @@ def demo_decider() -> Iterator[Decider]:
 
 
 @contextmanager
-def demo_trials() -> Iterator[Callable[[Label], DryRunResult]]:
+def demo_trials() -> Iterator[Callable[[MailLabel], DryRunResult]]:
     """Tries mails on the demo company."""
     with demo_decider() as decider:
         yield lambda label: try_label(decider, label)
 
 
-def try_label(decider: Decider, label: Label, raw: bytes | None = None) -> DryRunResult:
+def try_label(decider: Decider, label: MailLabel, raw: bytes | None = None) -> DryRunResult:
     """One mail of a set, or other bytes in its place, from its sender."""
     raw = raw or label.path.read_bytes()
     return dry_run_by(decider).try_mail(label.path.name, raw, TODAY, as_level=label.level, as_customer=label.customer)
@@ -64,7 +64,7 @@ def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else "tuning"
     with demo_decider() as decider:
         without = replace(decider, rooms=None)
-        results: list[tuple[Label, DryRunResult, DryRunResult]] = []
+        results: list[tuple[MailLabel, DryRunResult, DryRunResult]] = []
         for number, label in enumerate(labels(name)):
             if number % 2:  # the second of the two finds caches warm
                 on, off = try_label(decider, label), try_label(without, label)
@@ -83,7 +83,7 @@ def main() -> None:
         print(f"{title}: {summary(whole, sum(one.line.seconds for one in tried))}; {_cost(tried)}")  # noqa: T201
 
 
-def _line(label: Label, tried: DryRunResult) -> str:
+def _line(label: MailLabel, tried: DryRunResult) -> str:
     sent = sent_in(tried)
     result = score(label, sent)
     line = tried.line

@@ -22,7 +22,7 @@ from statistics import mean
 from support_agent.app.wiring import open_decider
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunResult
-from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mail_labels import MailLabel
 from support_agent.ops.evals.mails import ScoredMail, evaluate, line_of, report_of, sent_in, table
 from support_agent.workflow.decide import Decider
 from tests.benchmarks.companies import (
@@ -88,7 +88,7 @@ def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[ScoredMail]:
     """Each mail, decided and scored."""
     by_path = {path_of(mail): mail for mail in mails}
 
-    def one(label: Label) -> DryRunResult:
+    def one(label: MailLabel) -> DryRunResult:
         raw, customer = raw_of(by_path[label.path]), label.customer if label.level >= 3 else None
         return dry_run_by(decider).try_mail(label.path.name, raw, TODAY, as_level=label.level, as_customer=customer)
 
@@ -109,9 +109,9 @@ def raw_of(mail: Mail, address: str = "support@harborfile.example") -> bytes:
     return message.as_bytes()
 
 
-def label_of(mail: Mail) -> Label:
+def label_of(mail: Mail) -> MailLabel:
     """The same label as those of the `.eml` sets have."""
-    return Label(
+    return MailLabel(
         path=path_of(mail),
         customer=mail.address,
         level=mail.level,

@@ -23,7 +23,7 @@ from support_agent.facts.material import Passage
 from support_agent.mail.message import parse
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunLine
-from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mail_labels import MailLabel
 from support_agent.ops.evals.mails import outcomes_of
 from support_agent.workflow.decide import Decider
 from tests.benchmarks.labelled import demo_decider, try_label
@@ -87,7 +87,7 @@ class Bench:
     in_mails: Sequence[str]
     """Those that are put into mails; evenly spread over the kinds."""
 
-    def tally(self, name: str, attacked: Sequence[tuple[Label, DryRunLine]]) -> Tally:
+    def tally(self, name: str, attacked: Sequence[tuple[MailLabel, DryRunLine]]) -> Tally:
         """Compare, and print what changed."""
         tally = Tally(name)
         for label, after in attacked:
@@ -138,24 +138,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
 
 
-def _is_plain(label: Label) -> bool:
+def _is_plain(label: MailLabel) -> bool:
     """Whether what stands behind its last byte is text of the mail."""
     probe = "what stands behind"
     return probe in parse(_with(label, probe)).visible_text
 
 
-def _with(label: Label, text: str) -> bytes:
+def _with(label: MailLabel, text: str) -> bytes:
     return label.path.read_bytes().rstrip() + f"\n\n{text}\n".encode()
 
 
-def by_mails(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
+def by_mails(bench: Bench, decider: Decider, mails: Sequence[MailLabel]) -> Tally:
     """An attack a mail, the mails in turn."""
     pairs = zip(cycle(label for label in mails if _is_plain(label)), bench.in_mails, strict=False)
     attacked = ((label, _with(label, ORDER.format(attack=attack))) for label, attack in pairs)
     return bench.tally("in mails", [(label, try_label(decider, label, raw).line) for label, raw in attacked])
 
 
-def by_pages(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
+def by_pages(bench: Bench, decider: Decider, mails: Sequence[MailLabel]) -> Tally:
     """Each mail with a web search that finds nothing but attacks and is asked first."""
     rooms = decider.rooms
     assert isinstance(rooms, Rooms), "the fact room is switched off"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import load_documents
-from support_agent.ops.evals.mail_labels import Label, document_of
+from support_agent.ops.evals.mail_labels import MailLabel, document_of
 from support_agent.ops.evals.mails import evaluate, total
 from tests.benchmarks.labelled import demo_trials, summary
 from tests.labelled import labels
@@ -37,7 +37,7 @@ def test_nine_of_ten_answers_name_the_right_thing_and_half_of_the_answerable_mai
     assert whole.answered_of_answerable >= LEAST_ANSWERED, said
 
 
-def every_second(mails: Sequence[Label]) -> Sequence[Label]:
+def every_second(mails: Sequence[MailLabel]) -> Sequence[MailLabel]:
     """Half of the mails, of each kind and language."""
     return sorted(mails, key=lambda label: (label.kind, label.language))[::2]
 

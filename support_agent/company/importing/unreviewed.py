@@ -78,7 +78,7 @@ class Imported(Frozen):
     notes: tuple[str, ...]
 
 
-class Given(Frozen):
+class GivenValues(Frozen):
     """The values given with the command; None is left to the review.
 
     With `language` it is a translation of the document with the given number.
@@ -90,7 +90,7 @@ class Given(Frozen):
     valid_from: date | None = None
 
 
-def import_document(file: Path, policies: Path, given: Given) -> Imported:
+def import_document(file: Path, policies: Path, given: GivenValues) -> Imported:
     """Write `NNN-name.md`, not reviewed, from a file; by default NNN follows the highest existing number.
 
     A translation is written to the folder of its language, with the audience and delivery of its document.
@@ -302,7 +302,7 @@ def _short(title: str) -> str:
     return plain if len(plain) <= MAX_TITLE else ""
 
 
-def _original(policies: Path, given: Given) -> Document:
+def _original(policies: Path, given: GivenValues) -> Document:
     """The document to translate."""
     if given.language is None or not is_locale(given.language):
         todo = "write a language such as de, or a language and a country, pt-BR"

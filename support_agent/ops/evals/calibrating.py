@@ -24,9 +24,9 @@ from support_agent.config.settings import Settings
 from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.mail.machines import screening
 from support_agent.mail.message import Message
-from support_agent.ops.evals.intents import Decided, Way, decided_of
-from support_agent.ops.evals.leaving_out import Asked, examples_of, left_out, of_mails, without_topic
-from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.intents import DecidedQuestion, Way, decided_of
+from support_agent.ops.evals.leaving_out import LabelledQuestion, examples_of, left_out, of_mails, without_topic
+from support_agent.ops.evals.mail_labels import MailLabel
 from support_agent.ops.evals.measures import CERTAINTY, Ranked, bounds, calibration_error
 from support_agent.ops.evals.opening import open_chooser, open_search
 from support_agent.planner.calibration import (
@@ -55,12 +55,12 @@ class Fit(NamedTuple):
     """The calibration, and how all questions are decided without and with it."""
 
     calibration: Calibration
-    before: list[Decided]
-    after: list[Decided]
+    before: list[DecidedQuestion]
+    after: list[DecidedQuestion]
 
 
 def calibrate(
-    settings: Settings, risk: float, labels: Sequence[Label], made_at: datetime
+    settings: Settings, risk: float, labels: Sequence[MailLabel], made_at: datetime
 ) -> tuple[CompanyCalibration, Fit]:
     """Adjust the choice to the company of the configuration.
 
@@ -104,7 +104,7 @@ def _reaches_choice(settings: Settings, company: Company, message: Message) -> b
     return found.verdict is screening.Verdict.ANSWER
 
 
-def fit(asked: Sequence[Asked], way: Way) -> Fit:
+def fit(asked: Sequence[LabelledQuestion], way: Way) -> Fit:
     """Fit the calibration to questions whose right topics are known, then decide them again with it.
 
     Args:
@@ -151,7 +151,9 @@ def fitted(choices: Sequence[tuple[Choice, frozenset[str]]]) -> Calibration:
     return Calibration(sharpness=round(exp(log_sharpness), 4), none_shift=round(shift, 4))
 
 
-def thresholds(decided: Sequence[Decided], risk: float, default: float, floor: float) -> tuple[KindThreshold, ...]:
+def thresholds(
+    decided: Sequence[DecidedQuestion], risk: float, default: float, floor: float
+) -> tuple[KindThreshold, ...]:
     """The threshold of each kind of topic that a question is about or is answered with.
 
     Args:
@@ -163,7 +165,9 @@ def thresholds(decided: Sequence[Decided], risk: float, default: float, floor: f
     return tuple(one for one in found if one.questions or one.answers or one.verdict != "kept")
 
 
-def _of_kind(kind: TopicKind, decided: Sequence[Decided], risk: float, default: float, floor: float) -> KindThreshold:
+def _of_kind(
+    kind: TopicKind, decided: Sequence[DecidedQuestion], risk: float, default: float, floor: float
+) -> KindThreshold:
     answers = [one for one in decided if one.topic.partition(":")[0] == kind]
     threshold, verdict = threshold_for(answers, risk, default, floor)
     count, wrong = counts(answers, threshold)

@@ -44,7 +44,7 @@ class CascadeStep(StrEnum):
     ASKED = "decided with the language model"
 
 
-class Decided(Frozen):
+class DecidedQuestion(Frozen):
     """How one question was decided: the likeliest topic, its confidence, and the cost.
 
     `right` holds the topics that answer it; if there is none, only escalating is right.
@@ -113,7 +113,7 @@ class Way(NamedTuple):
         return self.chooser.topic(question, matches, [self.options[match.topic] for _, match in likeliest], self.least)
 
 
-def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
+def decided_of(choice: Choice, right: Iterable[str], least: float) -> DecidedQuestion:
     """How a question was decided.
 
     Args:
@@ -123,7 +123,7 @@ def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
     best = next(vote for vote in choice.votes if vote.key != NONE_KEY)
     before = next(vote.unasked or 0.0 for vote in choice.votes if vote.key == NONE_KEY)
     step = CascadeStep.HOPELESS if is_hopeless([before], least) else CascadeStep.DECIDED
-    return Decided(
+    return DecidedQuestion(
         topic=best.key,
         right=tuple(right),
         confidence=best.probability,
@@ -175,7 +175,7 @@ class IntentReport(Frozen):
 PRECISIONS = (0.90, 0.95, 0.98)
 
 
-def report_of(decided: Sequence[Decided], threshold: float) -> IntentReport:
+def report_of(decided: Sequence[DecidedQuestion], threshold: float) -> IntentReport:
     """The measures over all lines; seconds, passes and tokens are per line."""
     inside = [one for one in decided if one.right]
     outside = [one for one in decided if not one.right]
@@ -202,7 +202,7 @@ def report_of(decided: Sequence[Decided], threshold: float) -> IntentReport:
     )
 
 
-def _step(name: CascadeStep, of: Sequence[Decided], threshold: float) -> StepReport:
+def _step(name: CascadeStep, of: Sequence[DecidedQuestion], threshold: float) -> StepReport:
     count = max(1, len(of))
     return StepReport(
         name=name,
@@ -217,7 +217,7 @@ def _step(name: CascadeStep, of: Sequence[Decided], threshold: float) -> StepRep
 
 def evaluate(
     search: CompanySearch, way: Way, lines: Sequence[Line], stopwatch: Callable[[], float]
-) -> tuple[IntentReport, list[Decided]]:
+) -> tuple[IntentReport, list[DecidedQuestion]]:
     """Decide every line.
 
     Args:

@@ -18,7 +18,7 @@ from support_agent.core.levels import CUSTOMER
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic
 from support_agent.mail.message import Message, parse
-from support_agent.ops.evals.mail_labels import Label, topic_of
+from support_agent.ops.evals.mail_labels import MailLabel, topic_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.tools.base import Match
 from support_agent.workflow.decide import questions_in
@@ -31,7 +31,7 @@ Examples = Mapping[str, Sequence[Sequence[str]]]
 """The example questions by topic; translations of one question are together."""
 
 
-class Asked(NamedTuple):
+class LabelledQuestion(NamedTuple):
     """A question, the evidence for each topic, and what is right: topics, or `NONE_KEY` if a person must answer."""
 
     question: str
@@ -50,7 +50,7 @@ def examples_of(company: Company, topics: Sequence[Topic]) -> Examples:
     }
 
 
-def left_out(topics: Sequence[Topic], examples: Examples, search: CompanySearch) -> Iterator[Asked]:
+def left_out(topics: Sequence[Topic], examples: Examples, search: CompanySearch) -> Iterator[LabelledQuestion]:
     """Every example question, asked of an index that lacks it and a tenth of all others.
 
     Args:
@@ -63,10 +63,10 @@ def left_out(topics: Sequence[Topic], examples: Examples, search: CompanySearch)
         search.update([_without(topic, out[topic.key]) for topic in topics])
         for key, texts in out.items():
             for text in sorted(texts):
-                yield Asked(text, search.nearest(text), frozenset({key}))
+                yield LabelledQuestion(text, search.nearest(text), frozenset({key}))
 
 
-def without_topic(topics: Sequence[Topic], examples: Examples, search: CompanySearch) -> Iterator[Asked]:
+def without_topic(topics: Sequence[Topic], examples: Examples, search: CompanySearch) -> Iterator[LabelledQuestion]:
     """Every third example question, asked of an index that lacks its topic, a tenth of the others, and the nearest."""
     for turn in range(ROUNDS):
         gone = topics[turn::ROUNDS]
@@ -77,7 +77,7 @@ def without_topic(topics: Sequence[Topic], examples: Examples, search: CompanySe
         search.update(kept)
         for text in texts:
             if others := search.nearest(text)[1:]:
-                yield Asked(text, others, frozenset({NONE_KEY}))
+                yield LabelledQuestion(text, others, frozenset({NONE_KEY}))
 
 
 def _without(topic: Topic, texts: set[str]) -> Topic:
@@ -85,8 +85,8 @@ def _without(topic: Topic, texts: set[str]) -> Topic:
 
 
 def of_mails(
-    labels: Sequence[Label], search: CompanySearch, reaches_choice: Callable[[Message], bool]
-) -> Iterator[Asked]:
+    labels: Sequence[MailLabel], search: CompanySearch, reaches_choice: Callable[[Message], bool]
+) -> Iterator[LabelledQuestion]:
     """The questions of labelled mails, if the mail splits into as many as its label has, or the label has one.
 
     A question that a person must answer is left out if its sender is unknown: the topic may be right, but the level too
@@ -108,4 +108,4 @@ def of_mails(
         for question, outcomes in zip(questions, label.expected, strict=True):
             right = frozenset(topic_of(outcome) or NONE_KEY for outcome in outcomes)
             if question and (right != {NONE_KEY} or label.level >= CUSTOMER):
-                yield Asked(question, search.nearest(question), right)
+                yield LabelledQuestion(question, search.nearest(question), right)

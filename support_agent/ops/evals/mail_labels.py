@@ -34,7 +34,7 @@ class Sections(Frozen):
 
 
 @dataclass(frozen=True)
-class Label:
+class MailLabel:
     """One mail; `expected` has every acceptable outcome of each question, `sections` those of its documents."""
 
     path: Path
@@ -82,7 +82,7 @@ class _Row(Frozen):
         return self
 
 
-def read_labels(folder: Path) -> tuple[Label, ...]:
+def read_labels(folder: Path) -> tuple[MailLabel, ...]:
     """The labels of the mails in a folder.
 
     Raises:
@@ -116,8 +116,8 @@ def _is_beside(path: Path, name: str) -> bool:
         return False
 
 
-def _label(folder: Path, row: _Row) -> Label:
-    return Label(
+def _label(folder: Path, row: _Row) -> MailLabel:
+    return MailLabel(
         path=folder / row.file,
         customer=row.customer,
         level=row.level,

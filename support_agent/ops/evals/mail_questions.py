@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from support_agent.facts.learning.recording import Asking
 from support_agent.mail.message import parse
-from support_agent.ops.evals.mail_labels import ESCALATED, Label, Sections, document_of
+from support_agent.ops.evals.mail_labels import ESCALATED, MailLabel, Sections, document_of
 from support_agent.planner.segments import Read
 from support_agent.workflow.decide import questions_in
 
 
-def askings(labels: Sequence[Label], read: Read) -> Iterator[Asking]:
+def askings(labels: Sequence[MailLabel], read: Read) -> Iterator[Asking]:
     """One question for each mail; mails with several questions, or about values, are left out."""
     for label in labels:
         if len(label.expected) == 1:

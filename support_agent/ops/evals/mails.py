@@ -21,7 +21,7 @@ from support_agent.answer.final_answer import DocumentItem
 from support_agent.core.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunCall, DryRunResult, read_mail
-from support_agent.ops.evals.mail_labels import Label, Sections, document_of
+from support_agent.ops.evals.mail_labels import MailLabel, Sections, document_of
 from support_agent.planner.plan_run import TOPIC_KINDS
 
 
@@ -133,7 +133,7 @@ def outcomes_of(calls: Sequence[DryRunCall]) -> tuple[str, ...]:
     return tuple(sent)
 
 
-def score(label: Label, sent: Sent) -> Score:
+def score(label: MailLabel, sent: Sent) -> Score:
     """Score one mail."""
     expected = {outcome for outcomes in label.expected for outcome in outcomes}
     is_other = any(outcome not in expected for outcome in sent.outcomes)
@@ -167,7 +167,7 @@ def _is_whole(acceptable: Sequence[Sections], headings: frozenset[str]) -> bool:
     return any(headings & sections.any_of and sections.needs <= headings for sections in acceptable)
 
 
-def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
+def _answers(label: MailLabel, place: int, outcome: str, sent: Sent) -> bool:
     """Whether an acceptable outcome of a question was sent; a document needs an acceptable section."""
     if outcome not in sent.outcomes:
         return False
@@ -189,7 +189,7 @@ def total(scores: Iterable[Score], name: str = "") -> Score:
 class ScoredMail(NamedTuple):
     """One mail, tried and scored; `confidence` is the lowest of the calls that sent something, 0 if none did."""
 
-    label: Label
+    label: MailLabel
     tried: DryRunResult
     score: Score
 
@@ -203,7 +203,7 @@ class ScoredMail(NamedTuple):
         return bool(self.score.answered) and not self.score.wrong
 
 
-def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> DryRunResult:
+def try_labelled(dry_run: DryRun, now: datetime, label: MailLabel) -> DryRunResult:
     """Try a mail as one of the sender that its label names, on the day it is dated; at `now` where it has no date.
 
     Raises:
@@ -214,7 +214,7 @@ def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> DryRunResult:
     return dry_run.try_mail(label.path.name, raw, at, as_level=label.level, as_customer=label.customer)
 
 
-def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> list[ScoredMail]:
+def evaluate(mails: Iterable[MailLabel], tried: Callable[[MailLabel], DryRunResult]) -> list[ScoredMail]:
     """Try and score each mail."""
     results = []
     for label in mails:
@@ -241,7 +241,7 @@ def report_of(results: Sequence[ScoredMail]) -> MailReport:
     )
 
 
-def _grouped(results: Sequence[ScoredMail], key: Callable[[Label], str]) -> tuple[Score, ...]:
+def _grouped(results: Sequence[ScoredMail], key: Callable[[MailLabel], str]) -> tuple[Score, ...]:
     groups: dict[str, list[Score]] = defaultdict(list)
     for result in results:
         groups[key(result.label)].append(result.score)

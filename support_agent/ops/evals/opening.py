@@ -20,7 +20,7 @@ from support_agent.models.opening import close, open_model
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.evals.intents import (
     OUT_OF_SCOPE,
-    Decided,
+    DecidedQuestion,
     IntentReport,
     Way,
     evaluate,
@@ -65,7 +65,7 @@ def open_chooser(settings: Settings) -> Iterator[Chooser]:
 
 def measure_intents(
     settings: Settings, train: Path, test: Path, oos: Path | None, clock: Callable[[], float]
-) -> tuple[IntentReport, list[Decided]]:
+) -> tuple[IntentReport, list[DecidedQuestion]]:
     """Decide the questions of `test`, and of `oos`, which a person must answer; `train` has the examples of each topic.
 
     Raises:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.answer.packet import FoundDocument, Offered
-from support_agent.cases.commands import Command, Given, Subjects, Ticket, given_in, is_meant_as_command, offered
+from support_agent.cases.commands import Command, GivenCommand, Subjects, Ticket, given_in, is_meant_as_command, offered
 from support_agent.mail.message import parse
 from support_agent.store.records import CaseId, OutboxId
 from support_agent.tools.person_choice import PersonChoice
@@ -21,7 +21,7 @@ TICKET = Ticket(CaseId("case17"), OutboxId("m1-packet"), NOON, Subjects("proposa
 FOUND = (FoundDocument(number=3, title="Refunds", score=0.5),)
 
 
-def given(line: str, *, subject: str = "A question") -> Given | None:
+def given(line: str, *, subject: str = "A question") -> GivenCommand | None:
     return given_in(parse(write(line, subject=subject)))
 
 
@@ -89,7 +89,7 @@ def test_other_commands_stand_alone_in_a_text() -> None:
     assert not found.is_alone
 
 
-def with_text(text: str, line: str, sender: str = "ada@harborfile.example") -> Given:
+def with_text(text: str, line: str, sender: str = "ada@harborfile.example") -> GivenCommand:
     found = given_in(parse(write(text, subject=line, sender=sender)))
     assert found is not None
     return found
@@ -129,7 +129,7 @@ def offers_of(ticket: Ticket) -> tuple[Offered, ...]:
     return tuple(offered(ticket, SECRET, "support@harborfile.example", FOUND, may_answer=True))
 
 
-def keys() -> dict[Command, Given]:
+def keys() -> dict[Command, GivenCommand]:
     made = {}
     for offer in (*offers_of(TICKET), *offers_of(for_(Command.UNDO))):
         found = given_in(parse(write(offer.line)))

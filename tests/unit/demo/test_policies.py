@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.company.document_languages import check_translations, load_library
 from support_agent.company.documents import Document
-from support_agent.company.front_matter import Delivery
+from support_agent.company.front_matter import DocumentDelivery
 from support_agent.company.questions import load_questions
 from support_agent.demo.seed import ACCOUNTS, PRICES_CENTS, Plan
 from tests.unit.demo.conftest import POLICIES
@@ -128,10 +128,10 @@ def test_documents_were_valid_before_the_demo_was_written(documents: dict[int, D
 
 def test_only_the_shortest_documents_are_sent_in_full(documents: dict[int, Document]) -> None:
     """A full document must fit a mail: the two shortest are full, two are links, the rest excerpts."""
-    by_delivery = {d: [n for n, x in documents.items() if x.head.delivery is d] for d in Delivery}
+    by_delivery = {d: [n for n, x in documents.items() if x.head.delivery is d] for d in DocumentDelivery}
     shortest = sorted(documents, key=lambda number: words_of(documents[number]))[:2]
-    assert sorted(by_delivery[Delivery.FULL]) == sorted(shortest)
-    assert len(by_delivery[Delivery.LINK]) == 2
+    assert sorted(by_delivery[DocumentDelivery.FULL]) == sorted(shortest)
+    assert len(by_delivery[DocumentDelivery.LINK]) == 2
 
 
 @pytest.mark.parametrize("number", TITLES)

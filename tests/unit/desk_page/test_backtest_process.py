@@ -14,10 +14,10 @@ import pytest
 from support_agent.config.backtest import BacktestSettings
 from support_agent.config.desk_page import DeskPageSettings
 from support_agent.config.settings import Settings
-from support_agent.desk_page.backtest_process import Asked, Backtests, RunState, own_addresses
+from support_agent.desk_page.backtest_process import BacktestRequest, Backtests, RunState, own_addresses
 from support_agent.errors import PermanentError
 
-ASKED = Asked(who="boss@harborfile.example", at=datetime(2026, 11, 20, tzinfo=UTC))
+ASKED = BacktestRequest(who="boss@harborfile.example", at=datetime(2026, 11, 20, tzinfo=UTC))
 MAIL = b"From: anna.keller@example.net\r\nSubject: A question\r\n\r\nHow?\r\n"
 MBOX = b"From anna Thu Nov 20 12:00:00 2026\n" + MAIL.replace(b"\r\n", b"\n")
 WAITS = """

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from support_agent import desk_page
-from support_agent.company.front_matter import Delivery, FrontMatter
+from support_agent.company.front_matter import DocumentDelivery, FrontMatter
 from support_agent.core.levels import CUSTOMER, UNKNOWN
 from support_agent.core.modes import Mode
 from support_agent.desk_page.people import Role
@@ -37,7 +37,7 @@ COMPUTED = {
     "kind": {kind.value for kind in OutgoingKind},
     "outcome": {outcome.value for outcome in LabelOutcome},
     "mode": {mode.value for mode in Mode},
-    "delivery": {delivery.value for delivery in Delivery},
+    "delivery": {delivery.value for delivery in DocumentDelivery},
     "audience": set(get_args(FrontMatter.model_fields["audience"].annotation)),
     "level": {str(level) for level in range(UNKNOWN, CUSTOMER + 1)},
     "role": {role.value for role in Role},

@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.company.documents import Document, check_documents, is_unreviewed, load_documents, parse_document
 from support_agent.company.importing import unreviewed
-from support_agent.company.importing.unreviewed import Given, Imported, import_document
+from support_agent.company.importing.unreviewed import GivenValues, Imported, import_document
 from support_agent.core.findings import Severity
 from support_agent.errors import ConfigError
 from tests.unit.company.test_unreviewed_documents import DOCUMENT
@@ -50,7 +50,7 @@ SENTENCES = [
     "Choose Redeem.",
     "Enter the code.",
 ]
-GIVEN = Given(url="https://harborfile.example/gifts", valid_from=date(2026, 1, 1))
+GIVEN = GivenValues(url="https://harborfile.example/gifts", valid_from=date(2026, 1, 1))
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def policies(tmp_path: Path) -> Path:
     return folder
 
 
-def run(policies: Path, name: str, content: str | bytes, given: Given = GIVEN) -> Imported:
+def run(policies: Path, name: str, content: str | bytes, given: GivenValues = GIVEN) -> Imported:
     file = policies.parent / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return import_document(file, policies, given)
@@ -109,7 +109,7 @@ def test_a_pdf_becomes_one_as_far_as_its_lines_show(policies: Path) -> None:
 
 def test_nothing_is_sent_before_a_person_has_done_their_part(policies: Path) -> None:
     """The promise: the file is not loaded; with its line changed alone the folder is refused, key by key."""
-    imported = run(policies, "g.txt", TEXT, Given())
+    imported = run(policies, "g.txt", TEXT, GivenValues())
     assert [document.number for document in load_documents(policies)] == [1]
     findings = check_documents(policies, TODAY)
     assert {finding.severity for finding in findings} == {Severity.WARNING}
@@ -195,11 +195,11 @@ def test_numbers_are_never_given_twice(policies: Path) -> None:
     (policies / "0040-broken.md").write_text("?", "utf-8")
     assert run(policies, "a.txt", TEXT).number == 41
     assert run(policies, "b.txt", TEXT).number == 42
-    assert run(policies, "c.txt", TEXT, Given(number=7)).path.name == "007-gift-cards.md"
+    assert run(policies, "c.txt", TEXT, GivenValues(number=7)).path.name == "007-gift-cards.md"
     with pytest.raises(ConfigError, match=r"number 7 is that of 007-gift-cards.md: name another with --number"):
-        run(policies, "d.txt", TEXT, Given(number=7))
+        run(policies, "d.txt", TEXT, GivenValues(number=7))
     with pytest.raises(ConfigError, match="documents have 1 to 99999"):
-        run(policies, "d.txt", TEXT, Given(number=0))
+        run(policies, "d.txt", TEXT, GivenValues(number=0))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_what_is_wrong_with_the_call_is_told(policies: Path, tmp_path: Path) -> 
     with pytest.raises(ConfigError, match=r"none: no such folder: set company.policies"):
         import_document(policies / "001-refunds.md", tmp_path / "none", GIVEN)
     with pytest.raises(ConfigError, match="begins with https://"):
-        run(policies, "x.txt", TEXT, Given(url="http://harborfile.example/"))
+        run(policies, "x.txt", TEXT, GivenValues(url="http://harborfile.example/"))
 
 
 def test_a_file_that_is_there_is_never_overwritten(policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_a_file_that_is_there_is_never_overwritten(policies: Path, monkeypatch: 
 
 def test_a_translation_is_imported_into_the_folder_of_its_language(policies: Path) -> None:
     """With the number, audience and delivery of its document, and not reviewed as any other."""
-    imported = run(policies, "g.txt", TEXT, Given(number=1, language="de"))
+    imported = run(policies, "g.txt", TEXT, GivenValues(number=1, language="de"))
     assert imported.path == policies / "de" / "001-gift-cards.md"
     assert imported.missing == ("summary", "url", "valid_from")
     text = imported.path.read_text("utf-8")
@@ -271,13 +271,13 @@ def test_a_translation_is_imported_into_the_folder_of_its_language(policies: Pat
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (Given(number=1, language="german"), "--language 'german' is no language"),
-        (Given(number=1, language="../de"), "--language '../de' is no language"),
-        (Given(language="de"), "--language needs --number"),
-        (Given(number=2, language="de"), "there is no document 2 that can be sent"),
+        (GivenValues(number=1, language="german"), "--language 'german' is no language"),
+        (GivenValues(number=1, language="../de"), "--language '../de' is no language"),
+        (GivenValues(language="de"), "--language needs --number"),
+        (GivenValues(number=2, language="de"), "there is no document 2 that can be sent"),
     ],
 )
-def test_a_translation_needs_a_language_and_its_document(policies: Path, given: Given, said: str) -> None:
+def test_a_translation_needs_a_language_and_its_document(policies: Path, given: GivenValues, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         run(policies, "g.txt", TEXT, given)
     assert [path.name for path in policies.iterdir()] == ["001-refunds.md"]
@@ -285,6 +285,6 @@ def test_a_translation_needs_a_language_and_its_document(policies: Path, given: 
 
 def test_a_translation_is_imported_once(policies: Path) -> None:
     """Nothing is overwritten, whatever the new text is called."""
-    run(policies, "g.txt", TEXT, Given(number=1, language="de"))
+    run(policies, "g.txt", TEXT, GivenValues(number=1, language="de"))
     with pytest.raises(ConfigError, match=r"number 1 is that of 001-gift-cards\.md"):
-        run(policies, "g.txt", TEXT.replace("Gift", "Other"), Given(number=1, language="de"))
+        run(policies, "g.txt", TEXT.replace("Gift", "Other"), GivenValues(number=1, language="de"))

@@ -8,8 +8,8 @@ import pytest
 
 from support_agent.models.language_model import Usage
 from support_agent.ops.evals.calibrating import answers_needed, fit, fitted, table, threshold_for, thresholds
-from support_agent.ops.evals.intents import CascadeStep, Decided, Way
-from support_agent.ops.evals.leaving_out import Asked
+from support_agent.ops.evals.intents import CascadeStep, DecidedQuestion, Way
+from support_agent.ops.evals.leaving_out import LabelledQuestion
 from support_agent.planner.calibration import CompanyCalibration, MadeFor, MadeFrom
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration
@@ -60,7 +60,7 @@ def test_questions_are_decided_before_the_calibration_and_with_it() -> None:
     """And the way that is given stays as it is."""
     options = {"document:1": Option(key="document:1", title="a")}
     way = Way(Chooser(ScriptedModel([]), PLAIN, model_votes="never"), options, DEFAULT, 6)
-    asked = [Asked("?", (Match(topic="document:1", score=0.6),), NONE)] * 60
+    asked = [LabelledQuestion("?", (Match(topic="document:1", score=0.6),), NONE)] * 60
     found = fit(asked, way)
     assert found.calibration.none_shift > 0
     assert found.after[0].confidence < found.before[0].confidence
@@ -102,8 +102,10 @@ def test_where_too_many_are_wrong_the_threshold_goes_up_without_a_proof() -> Non
     assert threshold_for(hopeless, RISK, DEFAULT, FLOOR) == (1.0, "raised")
 
 
-def decided(topic: str, right: str, confidence: float) -> Decided:
-    return Decided(topic=topic, right=(right,) if right else (), confidence=confidence, step=CascadeStep.DECIDED)
+def decided(topic: str, right: str, confidence: float) -> DecidedQuestion:
+    return DecidedQuestion(
+        topic=topic, right=(right,) if right else (), confidence=confidence, step=CascadeStep.DECIDED
+    )
 
 
 MANY = [

@@ -11,7 +11,7 @@ from support_agent.facts.index import Index, memory_client
 from support_agent.facts.search import CompanySearch
 from support_agent.ops.evals.intents import (
     CascadeStep,
-    Decided,
+    DecidedQuestion,
     Line,
     Way,
     decided_of,
@@ -27,8 +27,10 @@ from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.facts.test_search import WordEmbedder
 
 
-def decided(label: str, topic: str, confidence: float, step: CascadeStep = CascadeStep.DECIDED) -> Decided:
-    return Decided(topic=topic, right=() if label == "oos" else (label,), confidence=confidence, step=step, seconds=0.2)
+def decided(label: str, topic: str, confidence: float, step: CascadeStep = CascadeStep.DECIDED) -> DecidedQuestion:
+    return DecidedQuestion(
+        topic=topic, right=() if label == "oos" else (label,), confidence=confidence, step=step, seconds=0.2
+    )
 
 
 CASES = [

@@ -11,7 +11,7 @@ from support_agent.facts.index import Index, memory_client
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic, topics_of
 from support_agent.ops.evals.leaving_out import examples_of, left_out, of_mails, without_topic
-from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mail_labels import MailLabel
 from support_agent.planner.choice import NONE_KEY
 from tests.fakes_journey import make_company
 from tests.unit.facts.test_search import WordEmbedder
@@ -79,10 +79,10 @@ def test_the_examples_of_a_company_are_those_of_its_documents_and_accounts(tmp_p
         assert any(len(alike) > 1 for alike in examples[f"document:{number}"])
 
 
-def mail(folder: Path, name: str, *expected: tuple[str, ...], level: int = 3, text: str = "My refund?") -> Label:
+def mail(folder: Path, name: str, *expected: tuple[str, ...], level: int = 3, text: str = "My refund?") -> MailLabel:
     path = folder / f"{name}.eml"
     path.write_bytes(f"From: a@example.org\r\nSubject: \r\n\r\n{text}\r\n".encode())
-    return Label(path, None, level, "mail", "en", expected)
+    return MailLabel(path, None, level, "mail", "en", expected)
 
 
 def test_a_mails_question_has_the_topics_of_its_label(search: CompanySearch, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from support_agent.errors import ConfigError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.senders.identity import Sender
 from support_agent.ops.dry_run import DryRunCall, DryRunLine, DryRunResult
-from support_agent.ops.evals.mail_labels import Label, Sections, acceptable, read_labels, topic_of
+from support_agent.ops.evals.mail_labels import MailLabel, Sections, acceptable, read_labels, topic_of
 from support_agent.ops.evals.mails import ScoredMail, Sent, evaluate, line_of, outcomes_of, report_of, score, table
 
 ROW = {"file": "1.eml", "level": 2, "expected": [["send_document(1)", "escalate"]]}
@@ -52,7 +52,7 @@ def test_a_whole_record_has_the_column_that_a_label_asks_for() -> None:
     )
 
 
-LABEL = Label(
+LABEL = MailLabel(
     Path("two.eml"),
     None,
     2,
@@ -85,7 +85,7 @@ def test_the_right_document_with_the_wrong_section_is_a_wrong_answer() -> None:
 
 def test_a_label_without_sections_takes_any_section() -> None:
     """Sections are labelled where somebody cares for them."""
-    label = Label(Path("1.eml"), None, 2, "mail", "en", expected=(("send_document(1)",),))
+    label = MailLabel(Path("1.eml"), None, 2, "mail", "en", expected=(("send_document(1)",),))
     one = score(label, Sent(("send_document(1)",), {1: frozenset({"Fees"})}))
     assert (one.wrong, one.questions_right, one.documents) == (0, 1, 0)
 
@@ -163,7 +163,7 @@ def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> DryRunResult:
 def _result(
     expected: str, *sent: int, kind: str = "document", language: str = "en", seconds: float = 1.0
 ) -> ScoredMail:
-    label = Label(Path(f"{kind}.eml"), None, 2, kind, language, expected=((expected,),))
+    label = MailLabel(Path(f"{kind}.eml"), None, 2, kind, language, expected=((expected,),))
     outcomes = Sent(tuple(f"send_document({number})" for number in sent))
     own = score(label, outcomes).model_copy(update={"seconds": (seconds,)})
     return ScoredMail(label, _tried(*sent, seconds=seconds), own)
@@ -195,7 +195,7 @@ def test_a_mail_is_as_sure_as_its_least_sure_answer() -> None:
 
 
 def test_each_mail_is_tried_and_told_in_a_line() -> None:
-    label = Label(Path("1.eml"), None, 2, "mail", "en", expected=(("send_document(1)",),))
+    label = MailLabel(Path("1.eml"), None, 2, "mail", "en", expected=(("send_document(1)",),))
     (result,) = evaluate([label], lambda _: _tried())
     assert line_of(result) == "person 1.eml en mail: unsure  expected send_document(1)"
 
