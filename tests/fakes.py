@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from support_agent.models.language_model import ComposedCall, Model, Prompt, Scores, Usage, check_options
-from support_agent.planner.combiner import Combiner, ModelWeights, Weights
+from support_agent.planner.combiner import Combiner, CombinerWeights, ModelWeights
 
 PREFERRED = 0.98
 """Probability of an option that is named alone."""
@@ -37,7 +37,7 @@ class Asked:
 
 PLAIN = Combiner(
     version="plain",
-    silent=Weights(topic={"minilm.raw": 1.0, "minilm.lead": 0.5}, none={"bias": 5.6}),
+    silent=CombinerWeights(topic={"minilm.raw": 1.0, "minilm.lead": 0.5}, none={"bias": 5.6}),
     asked=ModelWeights(before=1.0, picked=0.5, judged=1.2, is_judged=0.5),
 )
 """Weighs a match by its score alone, where a test is about something else than the weights."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support_agent.facts.inquiry.memory import Memory, begin, with_evidence
 from support_agent.facts.inquiry.policy import Action, InquiryLimits
-from support_agent.facts.learning.recorded import RecordedCase, State
+from support_agent.facts.learning.recorded import RecordedCase, RecordedState
 from support_agent.tools.fact_trace import Evidence
 
 LOOK = Action.ACQUIRE
@@ -21,9 +21,9 @@ def made_case(number: int, *, is_answerable: bool, limits: InquiryLimits = LIMIT
     start = begin(f"case {number}", f"Question {number}?")
     once = found(start, 1 if is_answerable else 4)
     states = (
-        State(path=(), memory=start, helps=False),
-        State(path=(LOOK,), memory=once, helps=is_answerable, seconds=2.0, tokens=100),
-        State(path=(LOOK, LOOK), memory=found(once, 1), helps=is_answerable, seconds=2.0, tokens=100),
+        RecordedState(path=(), memory=start, helps=False),
+        RecordedState(path=(LOOK,), memory=once, helps=is_answerable, seconds=2.0, tokens=100),
+        RecordedState(path=(LOOK, LOOK), memory=found(once, 1), helps=is_answerable, seconds=2.0, tokens=100),
     )
     return RecordedCase(
         key=f"{number:03}", is_answerable=is_answerable, limits=limits, states=states, opinions=OPINIONS

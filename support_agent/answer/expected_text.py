@@ -19,7 +19,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, DIGEST, PACKET, MadeFrom
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Part, Position, Shape, verbatim
+from support_agent.answer.parts import Position, Shape, TextPart, verbatim
 from support_agent.answer.sources import Source, WordSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused
@@ -107,10 +107,10 @@ class _Reader(NamedTuple):
             for number, one in enumerate(below):
                 yield from self._below(group.of, one, {**here, **group.position(number, one)})
 
-    def _below(self, of: Shape | Part, model: object, at: Position) -> Iterator[ExpectedPart]:
-        return self._part(of, model, at) if isinstance(of, Part) else self.shape(of, model, at)
+    def _below(self, of: Shape | TextPart, model: object, at: Position) -> Iterator[ExpectedPart]:
+        return self._part(of, model, at) if isinstance(of, TextPart) else self.shape(of, model, at)
 
-    def _part(self, part: Part, model: object, at: Position) -> Iterator[ExpectedPart]:
+    def _part(self, part: TextPart, model: object, at: Position) -> Iterator[ExpectedPart]:
         value = part.value(model)
         text = None if value is None else part.format(value, self.locale)
         if text is None and part.is_optional:

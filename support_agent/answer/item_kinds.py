@@ -34,9 +34,9 @@ from support_agent.answer.formatting import (
 )
 from support_agent.answer.parts import (
     Group,
-    Part,
     Position,
     Shape,
+    TextPart,
     account,
     computed,
     counted,
@@ -135,7 +135,7 @@ def _document_in_words(item: DocumentItem) -> InWords:
     return InWords(item.title, f"{version} of {item.valid_from}, {chosen}")
 
 
-_CLARIFICATION = Shape(identity={"number": "number"}, parts=(Part(ClarificationSource, "text"),))
+_CLARIFICATION = Shape(identity={"number": "number"}, parts=(TextPart(ClarificationSource, "text"),))
 
 
 def _clarification_mismatch(item: ClarificationItem, company: Company, locale: str) -> str:

@@ -24,7 +24,7 @@ from support_agent.answer.formatting import (
     format_weekday,
 )
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
+from support_agent.answer.parts import Group, Shape, TextPart, computed, counted, inbound, itself, never, verbatim, word
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet | Digest | Alarm
@@ -39,15 +39,19 @@ def _without_prefix(subject: str, _: str) -> str | None:
     return bare_subject(subject) or None
 
 
-_SUBJECT = Part(SubjectSource, "subject", _without_prefix, is_required=never, is_optional=True)
-_OF_COMPANY = (Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
+_SUBJECT = TextPart(SubjectSource, "subject", _without_prefix, is_required=never, is_optional=True)
+_OF_COMPANY = (
+    TextPart(SettingsSource, "company", is_required=never),
+    TextPart(SettingsSource, "support_address"),
+    _SUBJECT,
+)
 ACKNOWLEDGEMENT = Shape(
     parts=(
         *_OF_COMPANY,
         computed("open_day", lambda at, tag: format_weekday(at.date(), tag), read="opens_at", is_optional=True),
         computed("open_time", lambda at, tag: format_clock(at.time(), tag), read="opens_at", is_optional=True),
-        Part(SettingsSource, "time_zone", read="opens_in", is_required=never, is_optional=True),
-        Part(SettingsSource, "reply_hours", format_count, read="reply_within_h", is_optional=True),
+        TextPart(SettingsSource, "time_zone", read="opens_in", is_required=never, is_optional=True),
+        TextPart(SettingsSource, "reply_hours", format_count, read="reply_within_h", is_optional=True),
     ),
     facts={"is_one_hour": lambda acknowledgement: acknowledgement.reply_within_h == 1},
 )
@@ -64,7 +68,7 @@ COUNTS = Shape(
     },
 )
 """How many of the mail's questions are answered."""
-_NAME = Part(CustomerSource, "name", name="greeting_name", is_required=never, is_optional=True)
+_NAME = TextPart(CustomerSource, "name", name="greeting_name", is_required=never, is_optional=True)
 ANSWER = Shape(parts=(*_OF_COMPANY, _NAME), groups=(Group("counts", COUNTS, read=itself),))
 
 
@@ -231,7 +235,7 @@ def _hours(hours: float, _: str) -> str:
     return f"{hours:.1f}"
 
 
-def _share(kind: str, *more: Part) -> Shape:
+def _share(kind: str, *more: TextPart) -> Shape:
     """A name with the number of mails; the sources of each list have names of their own."""
     return Shape(
         parts=(

@@ -56,7 +56,7 @@ def verbatim(text: str, _: str) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class TextPart:
     """One text of a model.
 
     `cited_as` is its name in sources (of a word: its section), `name` its name in templates, if different; `read` is
@@ -100,7 +100,7 @@ class Group:
     """Further models or texts below a name: several, each with its `position` among them, or one (None)."""
 
     name: str
-    of: Shape | Part
+    of: Shape | TextPart
     position: Callable[[int, Any], Position] | None = None
     _: KW_ONLY
     read: str | Read = ""
@@ -120,7 +120,7 @@ class Shape(NamedTuple):
     groups in other views, with `layout_names`. Names that begin with "_" are only for the layout.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
     groups: tuple[Group, ...] = ()
     facts: Mapping[str, Read] = {}
     identity: Mapping[str, str] = {}
@@ -131,11 +131,11 @@ class Shape(NamedTuple):
         """The position, with what identifies the model."""
         return {**at, **{field: getattr(model, name) for field, name in self.identity.items()}}
 
-    def all_parts(self) -> Iterator[Part]:
+    def all_parts(self) -> Iterator[TextPart]:
         """The parts of the model and of its groups."""
         yield from self.parts
         for group in self.groups:
-            yield from (group.of,) if isinstance(group.of, Part) else group.of.all_parts()
+            yield from (group.of,) if isinstance(group.of, TextPart) else group.of.all_parts()
 
     def names(self) -> frozenset[str]:
         """Every name that templates may use from here on."""
@@ -153,8 +153,8 @@ def _read(read: str | Read, model: object) -> Any:
     return read(model) if callable(read) else attrgetter(read)(model)
 
 
-account = partial(Part, AccountSource)
-computed = partial(Part, ComputedSource)
-document = partial(Part, DocumentSource)
-inbound = partial(Part, InboundSource)
-word = partial(Part, WordSource)
+account = partial(TextPart, AccountSource)
+computed = partial(TextPart, ComputedSource)
+document = partial(TextPart, DocumentSource)
+inbound = partial(TextPart, InboundSource)
+word = partial(TextPart, WordSource)

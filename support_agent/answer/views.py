@@ -19,7 +19,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, COUNTS, DIGEST, PACKET
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Group, Part, Position, Shape, View, verbatim
+from support_agent.answer.parts import Group, Position, Shape, TextPart, View, verbatim
 from support_agent.answer.sources import Source, WordSource
 from support_agent.answer.templates import WORDS, Templates
 from support_agent.errors import GateRefused
@@ -132,10 +132,10 @@ class Viewer:
             return self._one(group.of, below, at)
         return tuple(self._one(group.of, one, {**at, **group.position(n, one)}) for n, one in enumerate(below))
 
-    def _one(self, of: Shape | Part, model: object, at: Position) -> View | Sourced | None:
-        return self._text(of, model, at) if isinstance(of, Part) else View(**self._names(of, model, at))
+    def _one(self, of: Shape | TextPart, model: object, at: Position) -> View | Sourced | None:
+        return self._text(of, model, at) if isinstance(of, TextPart) else View(**self._names(of, model, at))
 
-    def _text(self, part: Part, model: object, at: Position) -> Sourced | None:
+    def _text(self, part: TextPart, model: object, at: Position) -> Sourced | None:
         """A text with its source, or None.
 
         Raises:

@@ -16,7 +16,7 @@ from support_agent.cli.terminal import NOTHING, as_table, counted, padded, wrapp
 if TYPE_CHECKING:
     from support_agent.desk.coverage import Coverage, Share
     from support_agent.ops.backtest.report import BacktestReport, MailCount, Precision
-    from support_agent.ops.backtest.what_if import Changed, Outcome, WhatIf
+    from support_agent.ops.backtest.what_if import Changed, WhatIf, WhatIfOutcome
 
 SIDE_CELLS = 56
 """Width of one of two texts side by side, in cells of the terminal."""
@@ -125,7 +125,7 @@ def _changed(one: Changed) -> Iterator[str]:
     yield ""
 
 
-def _end(outcome: Outcome) -> str:
+def _end(outcome: WhatIfOutcome) -> str:
     sent = ", ".join(outcome.topics)
     what = f"answered with {sent}" if outcome.text else f"{outcome.outcome}: {outcome.reason or NOTHING}"
     return clean_line(f"{what} (a person: {outcome.label})")

@@ -219,10 +219,11 @@ def trained_policy(trained: TrainedPolicy, folder: Path) -> str:
 
 
 def _policy_row(measured: Measured) -> tuple[str, ...]:
-    from support_agent.facts.learning.recorded import Outcome  # with numpy, for which other commands must not wait
+    # With numpy, for which other commands must not wait.
+    from support_agent.facts.learning.recorded import QuestionOutcome
 
-    shares = [measured.outcomes[outcome] for outcome in (Outcome.HELPED, Outcome.MISLED)]
-    shares += [measured.outcomes[Outcome.ESCALATED], measured.outcomes[Outcome.MADE_TO_WAIT]]
+    shares = [measured.outcomes[outcome] for outcome in (QuestionOutcome.HELPED, QuestionOutcome.MISLED)]
+    shares += [measured.outcomes[QuestionOutcome.ESCALATED], measured.outcomes[QuestionOutcome.MADE_TO_WAIT]]
     return (
         measured.policy,
         f"{measured.reward:.3f}",

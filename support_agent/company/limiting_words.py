@@ -33,7 +33,7 @@ class _Table(Frozen):
     polite: Phrases = ()
 
 
-class Words(NamedTuple):
+class LimitingWords(NamedTuple):
     """One language's words as patterns; `not_` matches at the start of a text or after a comma."""
 
     only: re.Pattern[str]
@@ -43,7 +43,7 @@ class Words(NamedTuple):
     polite: re.Pattern[str]
 
 
-def words_for(text: str) -> tuple[Words, ...]:
+def words_for(text: str) -> tuple[LimitingWords, ...]:
     """The words of the likely languages of a text, the likeliest first; English if none is recognised."""
     tables = _tables()
     likely = [language for language in likely_languages(text) or ("en",) if language in tables]
@@ -51,13 +51,13 @@ def words_for(text: str) -> tuple[Words, ...]:
 
 
 @cache
-def _tables() -> dict[str, Words]:
+def _tables() -> dict[str, LimitingWords]:
     read = tomllib.loads(FILE.read_text(encoding="utf-8"))
     tables = {}
     for language, lists in read.items():
         table = _Table.model_validate({f"{name}_" if name == "not" else name: words for name, words in lists.items()})
         is_spaced = language not in SPACELESS
-        tables[language] = Words(
+        tables[language] = LimitingWords(
             only=_pattern(table.only, is_spaced=is_spaced),
             without=_pattern(table.without, is_spaced=is_spaced),
             not_=_pattern(table.not_, is_spaced=is_spaced, before=r"(?:^|[,;:(] ?(?:\w+ )?)" if is_spaced else ""),

@@ -43,7 +43,7 @@ class Refusal(StrEnum):
     """The file exceeds the limits, or took longer than the time limit."""
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A reader cannot continue; the blocks found so far are kept."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -63,7 +63,7 @@ class Collector:
         """Keep a block if it has any text; lone surrogates, which JSON cannot hold, become question marks.
 
         Raises:
-            Refused: this block exceeds the limit (`TOO_MUCH`).
+            FileRefused: this block exceeds the limit (`TOO_MUCH`).
         """
         if not any(text.strip() for text in texts):
             return
@@ -71,4 +71,4 @@ class Collector:
         self.blocks.append(Block(kind, whole, level))
         self._length += sum(len(text) + 1 for text in texts)
         if self._length > self.max_characters:
-            raise Refused(Refusal.TOO_MUCH)
+            raise FileRefused(Refusal.TOO_MUCH)

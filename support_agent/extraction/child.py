@@ -11,7 +11,7 @@ import io
 import json
 import sys
 
-from support_agent.extraction.blocks import BlockKind, Collector, Refusal, Refused
+from support_agent.extraction.blocks import BlockKind, Collector, FileRefused, Refusal
 from support_agent.extraction.page import read_page
 from support_agent.extraction.word import read_word
 
@@ -20,16 +20,16 @@ def read_pdf(raw: bytes, found: Collector, max_pages: int) -> None:
     """Read the text of a pdf, one block for each page with text; scanned pages have none.
 
     Raises:
-        Refused: the file needs a password, or has too many pages or characters.
+        FileRefused: the file needs a password, or has too many pages or characters.
     """
     import pypdf
 
     reader = pypdf.PdfReader(io.BytesIO(raw), strict=False)
     if reader.is_encrypted and not reader.decrypt(""):  # an empty password is common, to forbid printing
-        raise Refused(Refusal.ENCRYPTED)
+        raise FileRefused(Refusal.ENCRYPTED)
     for number, page in enumerate(reader.pages):
         if number == max_pages:
-            raise Refused(Refusal.TOO_MUCH)
+            raise FileRefused(Refusal.TOO_MUCH)
         found.add(BlockKind.PARAGRAPH, page.extract_text().strip())
 
 
@@ -59,7 +59,7 @@ def main(kind: str, max_characters: int, max_pages: int, cpu_s: int, memory_byte
                 read_word(raw, found)
             case _:
                 read_page(raw, found)
-    except Refused as refused:
+    except FileRefused as refused:
         refusal = refused.refusal
     except Exception as error:  # libraries may raise anything on hostile bytes, MemoryError and RecursionError too
         found.blocks.clear()

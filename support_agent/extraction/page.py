@@ -42,7 +42,7 @@ def read_page(raw: bytes, found: Collector) -> None:
     """Read the blocks of a page.
 
     Raises:
-        Refused: the page has too much text.
+        FileRefused: the page has too much text.
     """
     reader = _Reader(found)
     reader.feed(_decoded(raw))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from support_agent.extraction.blocks import BlockKind, Collector, Refusal, Refused
+from support_agent.extraction.blocks import BlockKind, Collector, FileRefused, Refusal
 
 MAX_EXPANDED_BYTES = 20_000_000
 """Limit for each part of the zip file."""
@@ -68,14 +68,14 @@ def read_word(raw: bytes, found: Collector) -> None:
     """Read the blocks of a Word document.
 
     Raises:
-        Refused: the file is encrypted, or expands to too many bytes.
+        FileRefused: the file is encrypted, or expands to too many bytes.
         Exception: a library fails on a broken file.
     """
     if raw.startswith(OLD_FORMAT):
-        raise Refused(Refusal.ENCRYPTED)
+        raise FileRefused(Refusal.ENCRYPTED)
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         if any(entry.flag_bits & 1 for entry in archive.infolist()):
-            raise Refused(Refusal.ENCRYPTED)
+            raise FileRefused(Refusal.ENCRYPTED)
         styles = Styles()
         for pattern, reader in ((STYLES, _StylesReader(styles)), (NUMBERING, _NumberingReader(styles))):
             _parse(archive, pattern, reader.start, is_needed=False)
@@ -97,7 +97,7 @@ def _parse(
     if name is None and not is_needed:
         return
     if name is None:
-        raise Refused(Refusal.BROKEN)
+        raise FileRefused(Refusal.BROKEN)
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartDoctypeDeclHandler = _refuse  # without a doctype there are no entities to expand or fetch
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, data
@@ -106,7 +106,7 @@ def _parse(
         while chunk := part.read(CHUNK_BYTES):
             n_bytes += len(chunk)
             if n_bytes > MAX_EXPANDED_BYTES:
-                raise Refused(Refusal.TOO_MUCH)
+                raise FileRefused(Refusal.TOO_MUCH)
             parser.Parse(chunk, False)
     parser.Parse(b"", True)
 

@@ -37,7 +37,7 @@ LEAST_DEVIATION = 0.05
 Floats = NDArray[np.float64]
 
 
-class Weights(Frozen):
+class SectionWeights(Frozen):
     """One weight for each of `FEATURES`, by name."""
 
     version: str
@@ -113,10 +113,10 @@ class SectionVote:
 
 
 @cache
-def committed() -> Mapping[str, Weights]:
+def committed() -> Mapping[str, SectionWeights]:
     """The weights that ship, by the names of the embedders."""
     text = files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, Weights]).validate_json(text)
+    return TypeAdapter(dict[str, SectionWeights]).validate_json(text)
 
 
 def _pairs(near: Floats, starts: Sequence[int]) -> Floats:

@@ -55,7 +55,7 @@ class Calibration(Frozen):
     """Stored with each plan; "" for the default."""
 
 
-class Weights(Frozen):
+class CombinerWeights(Frozen):
     """Weights by feature, for topics and for `none`."""
 
     topic: dict[str, float]
@@ -92,7 +92,7 @@ class Combiner(Frozen):
     """Weights without and with the language model; `version` changes with any of them."""
 
     version: str
-    silent: Weights
+    silent: CombinerWeights
     asked: ModelWeights
 
     def chances(

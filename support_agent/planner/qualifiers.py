@@ -21,7 +21,7 @@ from babel import Locale
 from babel.numbers import list_currencies
 
 from support_agent.company.languages import likely_languages
-from support_agent.company.limiting_words import Words, words_for
+from support_agent.company.limiting_words import LimitingWords, words_for
 from support_agent.company.text import collapse
 from support_agent.company.vocabulary import Vocabulary
 from support_agent.company.words import (
@@ -82,7 +82,7 @@ class ParsedQuestion(NamedTuple):
     asking: Sequence[str]
     before: Sequence[str]
     behind: Sequence[str]
-    words: Sequence[Words]
+    words: Sequence[LimitingWords]
     languages: Sequence[str]
 
 
@@ -251,7 +251,7 @@ def _value_limit(asked: ParsedQuestion, content: AnswerContent) -> Qualifier | N
     return None
 
 
-def _exclusion(part: str, words: Words, content: AnswerContent) -> Qualifier | None:
+def _exclusion(part: str, words: LimitingWords, content: AnswerContent) -> Qualifier | None:
     for match in (one for pattern in (words.without, words.only, words.not_) for one in pattern.finditer(part)):
         rest = _long_words(part[match.end() :], 3)
         if not rest or not all(map(content.contains, rest)):

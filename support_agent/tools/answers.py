@@ -28,7 +28,7 @@ from support_agent.tools.closed import (
     NumberPointer,
     TablePointer,
 )
-from support_agent.tools.excerpts import Chosen, choose_sections, positions_of, sentences_at
+from support_agent.tools.excerpts import ChosenSections, choose_sections, positions_of, sentences_at
 
 
 def require_level(context: Context, level: int, what: str) -> None:
@@ -98,7 +98,7 @@ class SendDocument(Tool):
         if not places or max(places) >= len(document.sections):
             what = f"document {self.number} has {len(document.sections)} sections"
             raise ToolCallRejected(what, code="not_a_member")
-        chosen = Chosen(tuple(dict.fromkeys(places)), 1.0)
+        chosen = ChosenSections(tuple(dict.fromkeys(places)), 1.0)
         sentences = tuple(document.sentences[position] for position in positions_of(document, chosen))
         return Added(description="sections that a person chose", item=self._item(document, sentences))
 

@@ -22,14 +22,14 @@ MAX_REFERRED_CHARACTERS = 2_400
 """Most characters of the sections referred to; beyond, the excerpt is not sent."""
 
 
-class Chosen(NamedTuple):
+class ChosenSections(NamedTuple):
     """The chosen sections by place, 1..n, the likeliest first, and the probability that they answer, 0..1."""
 
     places: tuple[int, ...]
     probability: float
 
 
-def choose_sections(document: Document, chances: Sequence[float], least: float) -> Chosen:
+def choose_sections(document: Document, chances: Sequence[float], least: float) -> ChosenSections:
     """Choose the sections of a document that answer a question.
 
     Args:
@@ -51,7 +51,7 @@ def choose_sections(document: Document, chances: Sequence[float], least: float) 
         headings.add(runs[place])
         sure, size = sure + chances[place], size + size_of(sections[place])
     referred = referred_to(document, sentences_at(document, places))
-    return Chosen(tuple(places), sure if size_of(referred) <= MAX_REFERRED_CHARACTERS else 0.0)
+    return ChosenSections(tuple(places), sure if size_of(referred) <= MAX_REFERRED_CHARACTERS else 0.0)
 
 
 def _runs(headings: Sequence[str]) -> list[int]:
@@ -66,7 +66,7 @@ def sentences_at(document: Document, places: Sequence[int]) -> list[Sentence]:
     return [sentence for place in places for sentence in sections[place]]
 
 
-def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:
+def positions_of(document: Document, chosen: ChosenSections) -> tuple[int, ...]:
     """Positions of the chosen sentences and those they refer to, in document order, table rows with their header."""
     sentences = sentences_at(document, chosen.places)
     return document.with_table_headers(s.index for s in (*sentences, *referred_to(document, sentences)))

@@ -39,7 +39,7 @@ PASSING_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 """Response codes of temporary refusals (RFC 5530)."""
 
 
-class Refused(TransientError):
+class ImapRefused(TransientError):
     """The server answered one command with NO or nonsense; the connection is still usable."""
 
 
@@ -189,7 +189,7 @@ def mapped(settings: ImapSettings, folder: str | None = None) -> Iterator[None]:
         raise _map_error(error, settings, folder) from error
     except (ValueError, RecursionError) as error:  # the library cannot parse the answer, which was read completely
         where = f"{settings.host}:{settings.port}"
-        raise Refused(f"{where} answered what is not IMAP: {type(error).__name__}") from error
+        raise ImapRefused(f"{where} answered what is not IMAP: {type(error).__name__}") from error
     except MemoryError as error:  # the rest of the answer is unread, so the connection is unusable
         raise TransientError(f"{settings.host}:{settings.port} sent more than there is memory for") from error
 
@@ -214,8 +214,8 @@ def _map_error(error: Exception, settings: ImapSettings, folder: str | None) -> 
     if folder is not None and not _is_passing(text):
         return ConfigError(f"{where} cannot open the folder {folder!r} ({text}): check [imap]", code="imap_folder")
     if isinstance(error, ProtocolError):
-        return Refused(f"{where} answered what is not IMAP: {text}")
-    return Refused(f"{where} refused a command: {text}")
+        return ImapRefused(f"{where} answered what is not IMAP: {text}")
+    return ImapRefused(f"{where} refused a command: {text}")
 
 
 def _is_passing(text: str) -> bool:

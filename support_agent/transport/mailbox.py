@@ -24,7 +24,7 @@ from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.transport.imap import (
     DELETED,
     SEEN,
-    Refused,
+    ImapRefused,
     SignInRefused,
     asking,
     bounded,
@@ -225,7 +225,7 @@ class Mailbox:
                 if self._settings.move_handled_to:
                     self._make_target(self._settings.move_handled_to)
                     self._move(uid, self._settings.move_handled_to, message_id)
-        except Refused as error:
+        except ImapRefused as error:
             log.warning("mail_not_marked", uid=uid, error=str(error))
 
     def _mark(self, uid: int) -> None:
@@ -357,5 +357,5 @@ class Mailbox:
                 code="imap_uid_validity",
             )
         if not 0 <= int(value) <= MAX_UID:
-            raise Refused(f"{self._settings.host}:{self._settings.port} sent the UIDVALIDITY {value}")
+            raise ImapRefused(f"{self._settings.host}:{self._settings.port} sent the UIDVALIDITY {value}")
         return int(value)

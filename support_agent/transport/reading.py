@@ -16,7 +16,7 @@ from support_agent.config.mail_servers import ImapSettings
 from support_agent.core.parts import batches
 from support_agent.mail.head import split_head
 from support_agent.mail.message import not_read
-from support_agent.transport.imap import Refused, asking
+from support_agent.transport.imap import ImapRefused, asking
 
 SEARCH_WINDOW = 50_000
 """UIDs per search in a large folder: the answer is one line, and its length is limited."""
@@ -96,7 +96,7 @@ class FolderReader:
         """The mails of a group; a mail that spoils the common answer is read alone."""
         raws: dict[int, bytes] = {}
         if len(group) > 1:
-            with suppress(Refused):
+            with suppress(ImapRefused):
                 raws = self._bodies([listed.uid for listed in group], "BODY[]")
         for listed in group:
             raw = raws.pop(listed.uid, None)
@@ -113,7 +113,7 @@ class FolderReader:
         is_whole = size_bytes is not None and size_bytes <= limit
         item = "BODY[]" if is_whole else "BODY[HEADER]"
         raw: bytes | None = None
-        with suppress(Refused):
+        with suppress(ImapRefused):
             raw = self._bodies([listed.uid], item).get(listed.uid)
         if raw is None:
             return self._note(listed) if self._is_there(listed.uid) else None
@@ -159,7 +159,7 @@ def _checked(uid: int, settings: ImapSettings) -> int:
     A cursor with a high one would skip every later mail; the store cannot read a cursor with a negative one.
     """
     if not 0 <= uid <= MAX_UID:
-        raise Refused(f"{settings.host}:{settings.port} sent a UID outside 0..{MAX_UID}")
+        raise ImapRefused(f"{settings.host}:{settings.port} sent a UID outside 0..{MAX_UID}")
     return uid
 
 

@@ -1,7 +1,7 @@
 """One SMTP session over aiosmtplib: connect, secure, sign in, send; bounded in time and size.
 
-Invariant: each reply is complete by RFC 5321, section 4.2, and arrives in time, or `Lost` is raised; nothing is sent
-while unexpected input from the server is pending; and no password or token is sent before TLS (S60). Checked by
+Invariant: each reply is complete by RFC 5321, section 4.2, and arrives in time, or `ConnectionLost` is raised; nothing
+is sent while unexpected input from the server is pending; and no password or token is sent before TLS (S60). Checked by
 tests/integration/transport/test_submission.py, whose server breaks off, hangs and sends nonsense at every line, and
 with Postfix.
 
@@ -45,11 +45,11 @@ SERVICE_CLOSES = 421
 T = TypeVar("T")
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """There is no readable reply: the connection ended, the time ran out, or the input was not SMTP."""
 
 
-class Refused(Exception):
+class SmtpRefused(Exception):
     """The server answered a command with an unexpected code."""
 
     def __init__(self, code: int, text: str) -> None:
@@ -57,7 +57,7 @@ class Refused(Exception):
         self.code = code
 
 
-class LoginRefused(Refused):
+class LoginRefused(SmtpRefused):
     """The server rejects the user, the password or the token."""
 
 
@@ -97,13 +97,13 @@ class _Protocol(SMTPProtocol):
         self.require_silence()
         super().write(data)
         if self.is_closed:
-            raise Lost("the connection was lost")
+            raise ConnectionLost("the connection was lost")
 
     async def read_response(self, timeout: float | None = None) -> aiosmtplib.SMTPResponse:
         """Read one reply that no more input follows: it could be injected before TLS (RFC 3207, section 6)."""
         reply = await self.read_first(timeout)
         if self.pending:
-            raise Lost(f"the server sent unexpected input after its reply: {self.excerpt!r}")
+            raise ConnectionLost(f"the server sent unexpected input after its reply: {self.excerpt!r}")
         return reply
 
     async def read_first(self, timeout: float | None) -> aiosmtplib.SMTPResponse:
@@ -111,7 +111,7 @@ class _Protocol(SMTPProtocol):
         code, text = await super().read_response(timeout)
         match = REPLY.match(self.pending)
         if match is None:
-            raise Lost(f"the server did not send an SMTP reply: {self.excerpt!r}")
+            raise ConnectionLost(f"the server did not send an SMTP reply: {self.excerpt!r}")
         del self.pending[: match.end()]
         return aiosmtplib.SMTPResponse(code, text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
@@ -124,15 +124,15 @@ class _Protocol(SMTPProtocol):
         """Check that the server has neither closed the connection nor sent anything unasked, as on its shutdown.
 
         Raises:
-            Refused: it sent exactly one reply.
-            Lost: it closed the connection, or sent something else.
+            SmtpRefused: it sent exactly one reply.
+            ConnectionLost: it closed the connection, or sent something else.
         """
         if match := REPLY.fullmatch(self.pending):
-            raise Refused(int(match[1]), (match[2] or b"").decode("utf-8", "replace"))
+            raise SmtpRefused(int(match[1]), (match[2] or b"").decode("utf-8", "replace"))
         if self.pending:
-            raise Lost(f"the server sent unexpected input: {self.excerpt!r}")
+            raise ConnectionLost(f"the server sent unexpected input: {self.excerpt!r}")
         if self.is_closed:
-            raise Lost("the server closed the connection")
+            raise ConnectionLost("the server closed the connection")
 
     def unsent_octets(self) -> int:
         """Octets still buffered in this process, above and below TLS."""
@@ -140,7 +140,7 @@ class _Protocol(SMTPProtocol):
         return sum(layer.get_write_buffer_size() for layer in layers if isinstance(layer, asyncio.WriteTransport))
 
 
-class Session:
+class SmtpSession:
     """An open connection, for one thread at a time; `open_session` opens it, `close` ends it."""
 
     def __init__(self, settings: SmtpSettings, context: ssl.SSLContext | None) -> None:
@@ -167,7 +167,7 @@ class Session:
         self._run(self._begin(helo, token))
 
     def expect(self, command: str, wanted: range = COMPLETED) -> None:
-        """Send one command and read the reply; a code outside `wanted` raises `Refused`."""
+        """Send one command and read the reply; a code outside `wanted` raises `SmtpRefused`."""
         self._run(self._expect(command, wanted))
 
     def send(self, data: bytes, timeout_s: float) -> None:
@@ -180,12 +180,12 @@ class Session:
             self._protocol.write(b".\r\n")
 
     def final_reply(self, timeout_s: float) -> aiosmtplib.SMTPResponse:
-        """Read the reply to the whole mail; any other than success raises `Refused`."""
+        """Read the reply to the whole mail; any other than success raises `SmtpRefused`."""
         return _require(self._run(self._protocol.read_first(timeout_s)), COMPLETED)
 
     def quit(self, timeout_s: float) -> None:
         """Send QUIT if the connection still works, and close."""
-        with suppress(Lost, Refused):
+        with suppress(ConnectionLost, SmtpRefused):
             self._run(self._client.quit(timeout=timeout_s))
         self.close()
 
@@ -262,7 +262,7 @@ class Session:
             await self._protocol.receive()  # notice a closed connection before the final dot is sent
 
 
-def open_session(settings: SmtpSettings, helo: str, token: str | None = None) -> Session:
+def open_session(settings: SmtpSettings, helo: str, token: str | None = None) -> SmtpSession:
     """Connect, secure the connection and sign in.
 
     Args:
@@ -270,9 +270,9 @@ def open_session(settings: SmtpSettings, helo: str, token: str | None = None) ->
         token: An access token, used instead of the password.
     Raises:
         ConfigError: `smtp.ca_file` cannot be read.
-        Lost, Refused, NotOffered, OSError: the server or the network failed.
+        ConnectionLost, SmtpRefused, NotOffered, OSError: the server or the network failed.
     """
-    session = Session(settings, None if settings.security is Security.PLAIN else client_context(settings, "smtp"))
+    session = SmtpSession(settings, None if settings.security is Security.PLAIN else client_context(settings, "smtp"))
     try:
         session.begin(helo, token)
     except BaseException:
@@ -283,7 +283,7 @@ def open_session(settings: SmtpSettings, helo: str, token: str | None = None) ->
 
 def _require(reply: aiosmtplib.SMTPResponse, wanted: range) -> aiosmtplib.SMTPResponse:
     if reply.code not in wanted:
-        raise Refused(reply.code, reply.message)
+        raise SmtpRefused(reply.code, reply.message)
     return reply
 
 
@@ -296,9 +296,9 @@ def _mapped() -> Iterator[None]:
         raise LoginRefused(error.code, error.message) from error
     except aiosmtplib.SMTPResponseException as error:
         if error.code < 0:  # the library's code for a malformed reply
-            raise Lost(error.message) from error
-        raise Refused(error.code, error.message) from error
+            raise ConnectionLost(error.message) from error
+        raise SmtpRefused(error.code, error.message) from error
     except ssl.SSLCertVerificationError:
         raise
     except (aiosmtplib.SMTPException, OSError) as error:
-        raise Lost(str(error) or "the time ran out") from error
+        raise ConnectionLost(str(error) or "the time ran out") from error

@@ -34,11 +34,11 @@ from support_agent.transport.oauth import TokenSource
 from support_agent.transport.smtp import (
     SERVICE_CLOSES,
     START_MAIL_INPUT,
+    ConnectionLost,
     LoginRefused,
-    Lost,
     NotOffered,
-    Refused,
-    Session,
+    SmtpRefused,
+    SmtpSession,
     open_session,
 )
 
@@ -89,7 +89,7 @@ class _Unsendable(Exception):
 class _Connection:
     """An open session, how many mails it has sent, and when the last one was sent, by the transport's clock."""
 
-    session: Session
+    session: SmtpSession
     mails: int = 0
     used_at: float = 0.0
 
@@ -206,13 +206,13 @@ class SmtpTransport:
             kept, self._idle = self._idle, None
         if kept is not None:
             if not self._is_stale(kept):
-                with suppress(Lost, Refused):
+                with suppress(ConnectionLost, SmtpRefused):
                     kept.session.expect("RSET")
                     return kept
             kept.session.quit(QUIT_S)
         return _Connection(self._session(helo))
 
-    def _session(self, helo: str) -> Session:
+    def _session(self, helo: str) -> SmtpSession:
         try:
             session = self._signed_in(helo)
         except Exception as error:
@@ -222,7 +222,7 @@ class SmtpTransport:
         self._observer.expires("smtp_certificate", session.certificate_ends_at)
         return session
 
-    def _signed_in(self, helo: str) -> Session:
+    def _signed_in(self, helo: str) -> SmtpSession:
         if self._settings.auth is not SignIn.XOAUTH2:
             return open_session(self._settings, helo)
         if self._tokens is None or self._now is None:
@@ -248,7 +248,7 @@ class SmtpTransport:
         kept.session.quit(QUIT_S)
 
     def _transact(
-        self, session: Session, raw: bytes, envelope_from: str, recipient: str, envelope_id: str
+        self, session: SmtpSession, raw: bytes, envelope_from: str, recipient: str, envelope_id: str
     ) -> tuple[Delivery, bool]:
         """Do one mail transaction (RFC 5321, section 3.3); also returns whether the session can be used again."""
         phase = _Phase.SENDER
@@ -270,14 +270,14 @@ class SmtpTransport:
             return Delivery(status="sent", detail=_short(reply.message), smtp_code=reply.code), True
         except Exception as error:  # _judge maps each failure to a status
             is_clean = isinstance(error, _Unsendable) or (
-                isinstance(error, Refused)
+                isinstance(error, SmtpRefused)
                 and phase is not _Phase.CONTENT  # there the server still waits for the final dot
                 and error.code >= 400
                 and error.code != SERVICE_CLOSES
             )
             return _judge(phase, error), is_clean
 
-    def _mail_options(self, session: Session, content: bytes, addresses: tuple[str, ...], envelope_id: str) -> str:
+    def _mail_options(self, session: SmtpSession, content: bytes, addresses: tuple[str, ...], envelope_id: str) -> str:
         """Parameters for MAIL FROM, only for advertised extensions (RFC 1870, 6152, 6531, 3461).
 
         Raises:
@@ -297,13 +297,13 @@ class SmtpTransport:
             options += f" RET=HDRS ENVID={_xtext(envelope_id)}"
         return options
 
-    def _recipient_options(self, session: Session) -> str:
+    def _recipient_options(self, session: SmtpSession) -> str:
         if "DSN" not in session.extensions:
             return ""
         return " NOTIFY=SUCCESS,FAILURE" if self._settings.asks_delivery_reports else " NOTIFY=FAILURE"
 
 
-def _needed(session: Session, extension: str, option: str) -> str:
+def _needed(session: SmtpSession, extension: str, option: str) -> str:
     if extension not in session.extensions:
         raise _Unsendable(f"the mail needs {extension}, which the server does not offer")
     return option
@@ -317,7 +317,7 @@ def _judge(phase: _Phase, error: Exception) -> Delivery:
     """Map an error and its phase to the status that tells the caller what to do next."""
     if isinstance(error, _Unsendable):
         return Delivery(status="failed", detail=_short(str(error)))
-    code = error.code if isinstance(error, Refused) else None
+    code = error.code if isinstance(error, SmtpRefused) else None
     detail = _short(f"{phase}: {code or type(error).__name__} {error}")
     if phase is _Phase.SESSION or code in SIGN_IN_CODES:
         # The server or our settings are at fault, not this mail: a later try may succeed.

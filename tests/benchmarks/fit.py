@@ -37,10 +37,10 @@ from support_agent.planner.choice import LOWEST_PICK, MOST_JUDGED, NONE_KEY, NON
 from support_agent.planner.combiner import (
     Calibration,
     Combiner,
+    CombinerWeights,
     Features,
     ModelWeights,
     Votes,
-    Weights,
     committed,
     features_of,
 )
@@ -273,7 +273,7 @@ def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> Lis
     return rows, np.array(question.right)
 
 
-def fit(groups: Sequence[Group]) -> Weights:
+def fit(groups: Sequence[Group]) -> CombinerWeights:
     """The weights that make the right options likeliest without the language model."""
     names = sorted(
         {name for group in groups for one in group.questions for features in one.topics for name in features}
@@ -281,12 +281,12 @@ def fit(groups: Sequence[Group]) -> Weights:
     nones = sorted({name for group in groups for one in group.questions for name in one.none})
     lists = [[_rows(one, names, nones) for one in group.questions] for group in groups]
     values = fitted(lists, RIDGE, [group.weight for group in groups])
-    return Weights(
+    return CombinerWeights(
         topic=dict(zip(names, values, strict=False)), none=dict(zip(nones, values[len(names) :], strict=True))
     )
 
 
-def fit_asked(groups: Sequence[Group], silent: Sequence[Weights]) -> ModelWeights:
+def fit_asked(groups: Sequence[Group], silent: Sequence[CombinerWeights]) -> ModelWeights:
     """What the language model's votes add to a fit without them.
 
     Args:

@@ -24,11 +24,11 @@ from scipy.special import softmax  # type: ignore[import-untyped]
 from support_agent.company.documents import Document
 from support_agent.config.settings import PlannerSettings, Settings
 from support_agent.facts.search import CompanySearch
-from support_agent.facts.sections import FEATURES, WEIGHTS_FILE, Weights, committed
+from support_agent.facts.sections import FEATURES, WEIGHTS_FILE, SectionWeights, committed
 from support_agent.mail.message import parse
 from support_agent.ops.evals.mail_labels import Sections
 from support_agent.planner.questions import questions_of
-from support_agent.tools.excerpts import Chosen, choose_sections, positions_of
+from support_agent.tools.excerpts import ChosenSections, choose_sections, positions_of
 from tests.benchmarks.companies import FITTED, demo_settings, mails_of, open_company, search_of
 from tests.benchmarks.logit import Floats, Listed, fitted
 from tests.labelled import labels
@@ -77,11 +77,11 @@ def main() -> None:
             print("reported", told(name, list(asked_of(name, settings)), tuple(committed()[DEFAULT].in_order)))  # noqa: T201
 
 
-def fit(names: str, known: Mapping[str, Sequence[Asked]]) -> Weights:
+def fit(names: str, known: Mapping[str, Sequence[Asked]]) -> SectionWeights:
     """The weights where only these embedders are there: features of others are zero, and so are their weights."""
     there = np.array([name.partition(".")[0] in names for name in FEATURES])
     values = fitted([[(one.features * there, np.array(one.right)) for one in asked] for asked in known.values()], RIDGE)
-    return Weights(version=VERSIONS[names], weights=dict(zip(FEATURES, values, strict=True)))
+    return SectionWeights(version=VERSIONS[names], weights=dict(zip(FEATURES, values, strict=True)))
 
 
 def asked_of(name: str, settings: Settings) -> Iterator[Asked]:
@@ -130,7 +130,7 @@ def told(name: str, asked: Sequence[Asked], weights: Sequence[float]) -> str:
     )
 
 
-def _is_right(one: Asked, chosen: Chosen) -> bool:
+def _is_right(one: Asked, chosen: ChosenSections) -> bool:
     """Whether a right section is sent, be it one that another refers to."""
     sent = set(positions_of(one.document, chosen))
     sections = zip(one.right, one.document.sections, strict=True)

@@ -20,7 +20,14 @@ from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.settings import Settings
 from support_agent.mail.machines.automatic_wording import why_automatic
-from support_agent.mail.machines.machine_vote import PREFERRED, WEIGHTS_FILE, MachineVote, Weights, committed, features
+from support_agent.mail.machines.machine_vote import (
+    PREFERRED,
+    WEIGHTS_FILE,
+    MachineVote,
+    MachineWeights,
+    committed,
+    features,
+)
 from support_agent.models import embedders
 from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.models.progress import stderr_progress
@@ -41,7 +48,7 @@ Flags = NDArray[np.bool_]
 class Fit(NamedTuple):
     """The weights, and for each mail whether a fit that did not know it doubts it."""
 
-    weights: Weights
+    weights: MachineWeights
     is_doubted: Flags
 
 
@@ -69,7 +76,7 @@ def fit(name: str, embedder: Embedder, mails: Sequence[MadeMail]) -> Fit:
     held_out = _held_out(found * scale, mails)
     threshold = _threshold(held_out[[mail.kind in PLAIN for mail in mails]])
     model = _fitted(found * scale, [mail.is_machine for mail in mails])
-    weights = Weights(
+    weights = MachineWeights(
         version=f"{name}-{VERSION}",
         intercept=round(float(model.intercept_[0]) - threshold, DIGITS),
         weights=tuple(round(float(weight), DIGITS) for weight in model.coef_[0] * scale),

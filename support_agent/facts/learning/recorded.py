@@ -33,7 +33,7 @@ Path_ = tuple[Action, ...]
 PolicyOf = Callable[[Judge], Policy]
 
 
-class Outcome(StrEnum):
+class QuestionOutcome(StrEnum):
     """The outcome of a question."""
 
     HELPED = "helped"
@@ -44,11 +44,11 @@ class Outcome(StrEnum):
     """Escalated, though a document answers it."""
 
 
-REWARDS: Mapping[Outcome, float] = {
-    Outcome.HELPED: 1.0,
-    Outcome.MISLED: -2.0,
-    Outcome.ESCALATED: 0.3,
-    Outcome.MADE_TO_WAIT: -0.3,
+REWARDS: Mapping[QuestionOutcome, float] = {
+    QuestionOutcome.HELPED: 1.0,
+    QuestionOutcome.MISLED: -2.0,
+    QuestionOutcome.ESCALATED: 0.3,
+    QuestionOutcome.MADE_TO_WAIT: -0.3,
 }
 """A wrong answer is worse than none."""
 SECOND = -0.005
@@ -59,7 +59,7 @@ FEWEST = 2
 RECORD = "record it again with `support-agent facts record`"
 
 
-class State(Frozen):
+class RecordedState(Frozen):
     """The state after a path of actions; `helps`: an answer would be right. The cost is that of the last action."""
 
     path: Path_
@@ -78,7 +78,7 @@ class RecordedCase(Frozen):
     key: str = Field(min_length=1)
     is_answerable: bool
     limits: InquiryLimits
-    states: tuple[State, ...] = Field(min_length=1)
+    states: tuple[RecordedState, ...] = Field(min_length=1)
     opinions: Mapping[str, Probability] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -94,15 +94,15 @@ class RecordedCase(Frozen):
         return self.states[0].memory.question
 
     @cached_property
-    def by_path(self) -> Mapping[Path_, State]:
+    def by_path(self) -> Mapping[Path_, RecordedState]:
         """The states, by the actions that led to them."""
         return {state.path: state for state in self.states}
 
-    def outcome(self, state: State, action: Action) -> Outcome:
+    def outcome(self, state: RecordedState, action: Action) -> QuestionOutcome:
         """The outcome of ending the question in this state."""
         if action is Action.ANSWER:
-            return Outcome.HELPED if state.helps else Outcome.MISLED
-        return Outcome.MADE_TO_WAIT if self.is_answerable else Outcome.ESCALATED
+            return QuestionOutcome.HELPED if state.helps else QuestionOutcome.MISLED
+        return QuestionOutcome.MADE_TO_WAIT if self.is_answerable else QuestionOutcome.ESCALATED
 
     def yes(self, question: str, material: Material) -> Grade:
         """See `Judge.yes`.
@@ -129,7 +129,7 @@ class Episode(NamedTuple):
     """One question from start to end; the rewards of its steps add up to `total`."""
 
     steps: tuple[Step, ...]
-    outcome: Outcome
+    outcome: QuestionOutcome
     seconds: float
 
     @property
@@ -150,7 +150,7 @@ class Measured(Frozen):
     questions: int
     reward: float
     margin: float
-    outcomes: dict[Outcome, float]
+    outcomes: dict[QuestionOutcome, float]
     retrievals: float
     drafts: float
     seconds: float
@@ -191,7 +191,7 @@ def measure(name: str, policy_for: PolicyOf, cases: Sequence[RecordedCase], pick
         questions=len(episodes),
         reward=float(totals.mean()),
         margin=float(NORMAL_95 * totals.std(ddof=1) / np.sqrt(len(totals))),
-        outcomes={each: sum(one.outcome is each for one in episodes) / len(episodes) for each in Outcome},
+        outcomes={each: sum(one.outcome is each for one in episodes) / len(episodes) for each in QuestionOutcome},
         retrievals=actions.count(Action.ACQUIRE) / len(episodes),
         drafts=actions.count(Action.DRAFT) / len(episodes),
         seconds=sum(one.seconds for one in episodes) / len(episodes),

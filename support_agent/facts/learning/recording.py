@@ -21,7 +21,7 @@ from support_agent.facts.inquiry.memory import Memory, begin
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import ACTIONS, Action, possible, self_ask
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.learning.recorded import Path_, RecordedCase, State, read_cases
+from support_agent.facts.learning.recorded import Path_, RecordedCase, RecordedState, read_cases
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.writer import Material
@@ -133,14 +133,14 @@ def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Documen
         raise ConfigError(f"grading.max_cycles = {workflow.settings.max_cycles}: at most {MOST_CYCLES} are recorded")
     opinions = _Opinions(workflow.judge)
     rule = self_ask(opinions, limits)
-    states: list[State] = []
+    states: list[RecordedState] = []
 
     def follow(path: Path_, memory: Memory, nodes: Nodes, noted: int) -> None:
         rule.probabilities(memory)
         spent = [visit.cost for visit in nodes.visits[noted:]]
         helps = _helps(asking, nodes, memory, documents)
         seconds, tokens = sum(cost.seconds for cost in spent), sum(cost.tokens for cost in spent)
-        states.append(State(path=path, memory=memory, helps=helps, seconds=seconds, tokens=tokens))
+        states.append(RecordedState(path=path, memory=memory, helps=helps, seconds=seconds, tokens=tokens))
         is_possible = dict(zip(ACTIONS, possible(memory, limits), strict=True))
         for action in (Action.ACQUIRE, Action.DRAFT):
             if is_possible[action]:

@@ -55,7 +55,7 @@ PREFIX = re.compile(r"\W{0,3}\w{1,4}\s*[:\uff1a]")
 LABELLED = re.compile(r"[^.?!]{2,25}: \S|.*:\s*$")
 
 
-class Weights(Frozen):
+class MachineWeights(Frozen):
     """For one embedder: the intercept, and one weight for each feature in the order of `features`."""
 
     version: str
@@ -66,7 +66,7 @@ class Weights(Frozen):
 class MachineVote:
     """The classifier with one embedder's weights; safe for several threads."""
 
-    def __init__(self, embedder: Embedder, weights: Weights, settings: ScreeningSettings) -> None:
+    def __init__(self, embedder: Embedder, weights: MachineWeights, settings: ScreeningSettings) -> None:
         self._embedder = embedder
         self._version = weights.version
         self._intercept = weights.intercept
@@ -110,10 +110,10 @@ def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) ->
 
 
 @cache
-def committed() -> Mapping[str, Weights]:
+def committed() -> Mapping[str, MachineWeights]:
     """The weights shipped with the program, by embedder."""
     data = json.loads(files("support_agent.mail.machines").joinpath(WEIGHTS_FILE).read_text("utf-8"))
-    return {name: Weights.model_validate(entry) for name, entry in data.items()}
+    return {name: MachineWeights.model_validate(entry) for name, entry in data.items()}
 
 
 def features(embedder: Embedder, mails: Sequence[tuple[str, str]]) -> Vectors:

@@ -20,7 +20,7 @@ THRESHOLDS: Mapping[str, str] = {
 }
 
 
-class Outcome(Frozen):
+class WhatIfOutcome(Frozen):
     """What would happen to a mail: "answer" with its words, or the reason why a person gets it.
 
     `label` says what a person's answer shows about it.
@@ -39,8 +39,8 @@ class Changed(Frozen):
     place: str
     subject: str
     question: str
-    before: Outcome
-    after: Outcome
+    before: WhatIfOutcome
+    after: WhatIfOutcome
 
 
 class WhatIf(Frozen):
@@ -99,9 +99,9 @@ def _words(result: PastResult) -> tuple[str, str, str]:
     return result.outcome, result.answer.text, result.answer.html
 
 
-def _outcome(result: PastResult) -> Outcome:
+def _outcome(result: PastResult) -> WhatIfOutcome:
     sent = result.as_sent()
-    return Outcome(
+    return WhatIfOutcome(
         outcome=result.outcome,
         reason=result.reason,
         topics=tuple(dict.fromkeys(one.topic for one in sent.choices)),

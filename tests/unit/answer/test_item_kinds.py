@@ -15,7 +15,7 @@ from support_agent.answer.final_answer import Answer, FinalAnswer, Item
 from support_agent.answer.formatting import format_day
 from support_agent.answer.item_kinds import KINDS, InWords, ItemKind
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, DIGEST, PACKET
-from support_agent.answer.parts import Group, Part, Shape, account, counted
+from support_agent.answer.parts import Group, Shape, TextPart, account, counted
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render
 from support_agent.answer.sources import Rendered, Source, WordSource
@@ -224,7 +224,7 @@ def test_words_of_a_new_section_are_known_to_check(directory: Path, monkeypatch:
     words = directory / "en" / "words.yaml"
     words.write_text(words.read_text("utf-8") + "terms:\n  free: free of charge\n", "utf-8")
     assert errors(directory) == ["there is no section 'terms'"]
-    terms = Part(WordSource, "terms", read=lambda _: "free")
+    terms = TextPart(WordSource, "terms", read=lambda _: "free")
     monkeypatch.setitem(KINDS, "loan", ENTRY._replace(shape=ENTRY.shape._replace(parts=(*ENTRY.shape.parts, terms))))
     found = errors(directory)
     assert found

@@ -13,7 +13,7 @@ from support_agent.company.company import Company
 from support_agent.facts.topics import topics_of
 from support_agent.ops.evals.mail_labels import topic_of
 from support_agent.planner.choice import NONE_KEY
-from support_agent.planner.combiner import Calibration, Combiner, ModelWeights, Votes, Weights, committed
+from support_agent.planner.combiner import Calibration, Combiner, CombinerWeights, ModelWeights, Votes, committed
 from support_agent.tools.base import Match
 from tests.benchmarks import sections
 from tests.benchmarks.__main__ import invented_numbers
@@ -62,7 +62,7 @@ def test_a_fit_to_other_companies_gives_other_weights() -> None:
 
 
 def test_the_language_models_votes_weigh_as_much_as_they_help() -> None:
-    silent = Weights(topic={}, none={})
+    silent = CombinerWeights(topic={}, none={})
     helpful, none = (fit_asked([group("one", "near", votes=said)], [silent]) for said in (3.0, None))
     assert helpful.judged > 0.3
     assert none == ModelWeights()

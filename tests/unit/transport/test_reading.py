@@ -10,7 +10,7 @@ import pytest
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.errors import TransientError
 from support_agent.mail.message import parse
-from support_agent.transport.imap import Refused, mapped
+from support_agent.transport.imap import ImapRefused, mapped
 from support_agent.transport.reading import FolderReader
 
 LIMIT = 10_000
@@ -95,12 +95,12 @@ def test_an_answer_that_the_library_cannot_read_spoils_one_mail_only(kind: type[
 def test_a_server_that_sends_more_than_there_is_memory_for_is_left() -> None:
     with pytest.raises(TransientError, match="memory") as caught, mapped(SETTINGS):
         raise MemoryError
-    assert not isinstance(caught.value, Refused)
+    assert not isinstance(caught.value, ImapRefused)
 
 
 def test_a_uidnext_of_none_is_asked_for_and_an_impossible_one_is_refused() -> None:
     """Failure: a place of -1 in the folder was stored, and could not be read again: no worker started any more."""
     server = LyingServer({7: HEAD})
     assert FolderReader(server, SETTINGS, {b"UIDNEXT": 0}).newest_uid() == 7
-    with pytest.raises(Refused, match=r"a UID outside 0\.\.4294967295"):
+    with pytest.raises(ImapRefused, match=r"a UID outside 0\.\.4294967295"):
         FolderReader(server, SETTINGS, {b"UIDNEXT": -5}).newest_uid()

@@ -7,7 +7,7 @@ import numpy as np
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action
 from support_agent.facts.learning.comparison import compared, rewards_of
 from support_agent.facts.learning.policy_weights import PolicyWeights, weights_of
-from support_agent.facts.learning.recorded import Outcome
+from support_agent.facts.learning.recorded import QuestionOutcome
 from tests.recorded_cases import LIMITS, made_cases
 
 CASES = made_cases(40)
@@ -27,9 +27,9 @@ def test_all_meet_the_same_cases() -> None:
     trained, always, self_ask, never, chance = measured
     assert {each.questions for each in measured} == {40}
     assert (trained.outcomes, trained.retrievals) == (never.outcomes, never.retrievals)
-    assert (always.outcomes[Outcome.HELPED], always.outcomes[Outcome.MISLED]) == (0.5, 0.5)
+    assert (always.outcomes[QuestionOutcome.HELPED], always.outcomes[QuestionOutcome.MISLED]) == (0.5, 0.5)
     assert self_ask.outcomes == always.outcomes, "the model wants evidence for each"
-    assert 0 < chance.outcomes[Outcome.HELPED] < 0.5
+    assert 0 < chance.outcomes[QuestionOutcome.HELPED] < 0.5
     assert compared(gives_up(), CASES)[-1] == chance
 
 

@@ -13,7 +13,7 @@ from support_agent.facts.inquiry.policy import Action, InquiryLimits, Policy, al
 from support_agent.facts.learning.recorded import (
     REWARDS,
     SECOND,
-    Outcome,
+    QuestionOutcome,
     RecordedCase,
     apart,
     measure,
@@ -38,14 +38,14 @@ def takes(*actions: Action) -> tuple[Policy, object]:
 @pytest.mark.parametrize(
     ("case", "actions", "outcome", "seconds"),
     [
-        (ANSWERABLE, (LOOK, Action.ANSWER), Outcome.HELPED, 2.0),
-        (OTHER, (LOOK, LOOK, Action.ANSWER), Outcome.MISLED, 4.0),
-        (ANSWERABLE, (Action.ESCALATE,), Outcome.MADE_TO_WAIT, 0.0),
-        (OTHER, (LOOK, Action.ESCALATE), Outcome.ESCALATED, 2.0),
+        (ANSWERABLE, (LOOK, Action.ANSWER), QuestionOutcome.HELPED, 2.0),
+        (OTHER, (LOOK, LOOK, Action.ANSWER), QuestionOutcome.MISLED, 4.0),
+        (ANSWERABLE, (Action.ESCALATE,), QuestionOutcome.MADE_TO_WAIT, 0.0),
+        (OTHER, (LOOK, Action.ESCALATE), QuestionOutcome.ESCALATED, 2.0),
     ],
 )
 def test_rewards_add_up_to_what_was_spent_and_what_came_of_it(
-    case: RecordedCase, actions: tuple[Action, ...], outcome: Outcome, seconds: float
+    case: RecordedCase, actions: tuple[Action, ...], outcome: QuestionOutcome, seconds: float
 ) -> None:
     """Rule: nothing is paid twice or for nothing."""
     policy, pick = takes(*actions)
@@ -59,13 +59,13 @@ def test_rewards_add_up_to_what_was_spent_and_what_came_of_it(
 def test_what_is_not_possible_or_failed_ends_with_a_person(actions: tuple[Action, ...]) -> None:
     """Rule: as `advance` and `inquire` have it."""
     policy, pick = takes(*actions)
-    assert play(ANSWERABLE, policy, pick).outcome is Outcome.MADE_TO_WAIT  # type: ignore[arg-type]
+    assert play(ANSWERABLE, policy, pick).outcome is QuestionOutcome.MADE_TO_WAIT  # type: ignore[arg-type]
 
 
 def test_a_policy_that_asks_hears_what_the_model_said() -> None:
-    assert play(ANSWERABLE, self_ask(ANSWERABLE, LIMITS)).outcome is Outcome.HELPED
+    assert play(ANSWERABLE, self_ask(ANSWERABLE, LIMITS)).outcome is QuestionOutcome.HELPED
     doubting = ANSWERABLE.model_copy(update={"opinions": {"0 passages": 0.1}})
-    assert play(doubting, self_ask(doubting, LIMITS)).outcome is Outcome.MADE_TO_WAIT
+    assert play(doubting, self_ask(doubting, LIMITS)).outcome is QuestionOutcome.MADE_TO_WAIT
 
 
 def test_the_margin_is_that_of_the_mean() -> None:
@@ -74,7 +74,7 @@ def test_the_margin_is_that_of_the_mean() -> None:
     totals = np.array([play(case, always(LIMITS)).total for case in cases])
     assert measured.reward == pytest.approx(totals.mean())
     assert measured.margin == pytest.approx(1.96 * np.sqrt(totals.var(ddof=1) / 10))
-    assert (measured.outcomes[Outcome.HELPED], measured.retrievals, measured.seconds) == (0.5, 1.0, 2.0)
+    assert (measured.outcomes[QuestionOutcome.HELPED], measured.retrievals, measured.seconds) == (0.5, 1.0, 2.0)
     assert measure("never", lambda _: never(LIMITS), cases).retrievals == 0
 
 

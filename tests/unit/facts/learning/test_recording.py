@@ -14,7 +14,7 @@ from support_agent.facts.grading_words import DOCUMENT_ASK
 from support_agent.facts.inquiry.memory import Ending
 from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, always
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.learning.recorded import Outcome, play, read_cases
+from support_agent.facts.learning.recorded import QuestionOutcome, play, read_cases
 from support_agent.facts.learning.recording import Asking, record, recorded
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Grade
@@ -98,7 +98,7 @@ def test_a_played_case_ends_as_the_real_room_does() -> None:
         found = flow.find(ASKING.question, Budget(20_000))
         real = found.reason is FindingReason.ANSWERED
         episode = play(case, always(case.limits))
-        assert (episode.outcome is Outcome.HELPED) == real
+        assert (episode.outcome is QuestionOutcome.HELPED) == real
         drafts = [visit for visit in found.trace if visit.model_text and visit.model_text.kind == "draft"]
         assert sum(step.action is DRAFT for step in episode.steps) == len(drafts)
 

@@ -14,7 +14,7 @@ from support_agent.mail.machines.machine_vote import (
     MAYBE_MACHINE_RULE,
     PREFERRED,
     MachineVote,
-    Weights,
+    MachineWeights,
     committed,
     features,
     layout,
@@ -31,7 +31,7 @@ COLUMNS = 4 * WordEmbedder.dimensions + len(layout("", ""))
 
 def vote(score: float, **settings: float) -> MachineVote:
     """A vote that gives every mail this score."""
-    weights = Weights(version="test-1", intercept=score, weights=(0.0,) * COLUMNS)
+    weights = MachineWeights(version="test-1", intercept=score, weights=(0.0,) * COLUMNS)
     return MachineVote(WordEmbedder(), weights, ScreeningSettings.model_validate(settings))
 
 
