@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import DocumentItem, Excerpt
 from support_agent.answer.formatting import table_lines
-from support_agent.answer.parts import View
+from support_agent.answer.shapes import View
 
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
 

@@ -19,7 +19,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, DIGEST, PACKET, MadeFrom
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Position, Shape, TextPart, verbatim
+from support_agent.answer.shapes import Position, Shape, TextPart, verbatim
 from support_agent.answer.sources import Source, WordSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused

@@ -32,7 +32,7 @@ from support_agent.answer.formatting import (
     format_value,
     period_code,
 )
-from support_agent.answer.parts import (
+from support_agent.answer.shapes import (
     Group,
     Position,
     Shape,

@@ -24,7 +24,18 @@ from support_agent.answer.formatting import (
     format_weekday,
 )
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Group, Shape, TextPart, computed, counted, inbound, itself, never, verbatim, word
+from support_agent.answer.shapes import (
+    Group,
+    Shape,
+    TextPart,
+    computed,
+    counted,
+    inbound,
+    itself,
+    never,
+    verbatim,
+    word,
+)
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet | Digest | Alarm

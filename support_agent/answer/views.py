@@ -19,7 +19,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, COUNTS, DIGEST, PACKET
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Group, Position, Shape, TextPart, View, verbatim
+from support_agent.answer.shapes import Group, Position, Shape, TextPart, View, verbatim
 from support_agent.answer.sources import Source, WordSource
 from support_agent.answer.templates import WORDS, Templates
 from support_agent.errors import GateRefused

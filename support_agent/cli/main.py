@@ -37,7 +37,7 @@ from support_agent.cli.policies import policies_app
 from support_agent.cli.privacy import export, forget, keys_app
 from support_agent.cli.probe import probe
 from support_agent.config.settings import Settings
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError, SupportAgentError
 

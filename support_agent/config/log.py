@@ -9,7 +9,7 @@ from contextlib import suppress
 import structlog
 
 from support_agent.config.settings import LogSettings
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 
 log = structlog.get_logger(__name__)
 

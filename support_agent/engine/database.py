@@ -17,7 +17,7 @@ from sqlalchemy import URL, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, TransientError
 
 BUSY_TIMEOUT_S = 30.0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbos import DBOSClient
 
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.engine.database import BUSY_TIMEOUT_S, mapped_errors, parsed_url
 from support_agent.engine.records import ACTIVE
 from support_agent.errors import PermanentError

@@ -28,7 +28,7 @@ from support_agent.config.log import route_library_log
 from support_agent.config.settings import EngineSettings
 from support_agent.config.sources import shown_url
 from support_agent.core.observing import UNOBSERVED, Observer
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.engine.database import add_unixepoch, is_postgresql, mapped_errors, prepare
 from support_agent.engine.hands import Hands

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dbos import DBOS
 
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.engine.database import mapped_errors
 from support_agent.engine.records import ACTIVE, BATCH, FAILED, FINISHED, brand_and_mail, failure_of, id_of, queue_of
 from support_agent.errors import SupportAgentError

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError
 
 from support_agent.config.settings import EngineSettings
 from support_agent.core.observing import UNOBSERVED, Observer, Seen
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.errors import (
     ConfigError,
     GateRefused,

@@ -30,7 +30,7 @@ from pydantic import Field
 
 from support_agent.config.settings import ChromaSettings
 from support_agent.core.frozen import Frozen
-from support_agent.core.parts import batches, first_line
+from support_agent.core.size_limits import batches, first_line
 from support_agent.errors import ConfigError, TransientError
 from support_agent.models.embedding.port import Vectors
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from support_agent.config.facts import Ways
+from support_agent.facts.bm25 import Allowed, WordIndex
 from support_agent.facts.chunks import Cutting, Source, cut
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
 from support_agent.facts.material import Passage
-from support_agent.facts.words import Allowed, WordIndex
 from support_agent.models.embedding.port import Vectors
 
 COLLECTION = "passages"

@@ -22,7 +22,7 @@ from support_agent.answer.verification import Verifier
 from support_agent.company.documents import Document, parse_document
 from support_agent.core.frozen import Frozen
 from support_agent.core.modes import Mode
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store

@@ -34,7 +34,7 @@ from support_agent.planner.identifiers import FoundIdentifier
 from support_agent.planner.plan import Call, Status
 from support_agent.planner.qualifiers import missing_qualifier
 from support_agent.planner.questions import asked_in
-from support_agent.planner.records import Records, columns_of
+from support_agent.planner.record_choice import Records, columns_of
 from support_agent.planner.segments import asks
 from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Added, Context, Match, Pointed, Qualifier, Result, ToolKind, shown

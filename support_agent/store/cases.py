@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, insert, or_, tuple_, update
 from sqlmodel import col, select
 
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.errors import PermanentError
 from support_agent.store import audit, mails, outbox, plans
 from support_agent.store.audit import Act

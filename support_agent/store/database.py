@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import col, select
 
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge, reader_of
 from support_agent.store.keys import KeySettings

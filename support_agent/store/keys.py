@@ -43,7 +43,7 @@ from sqlalchemy.schema import CreateSchema
 
 from support_agent.config.settings import StoreSettings
 from support_agent.config.sources import default_keys_url, default_master_key_file, shown_url
-from support_agent.core.parts import batches, first_line
+from support_agent.core.size_limits import batches, first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store.connections import guard_connections, normalise_url, purge

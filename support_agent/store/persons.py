@@ -19,7 +19,7 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, delete, func, or_
 from sqlmodel import col, select
 
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.errors import PermanentError
 from support_agent.store import audit
 from support_agent.store.audit import Act

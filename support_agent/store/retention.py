@@ -15,7 +15,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
 from support_agent.config.settings import StoreSettings
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.store import audit
 from support_agent.store.database import Database
 from support_agent.store.records import MailStatus, OutboxStatus, Record

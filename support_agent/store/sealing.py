@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy import Connection, LargeBinary, func, type_coerce, update
 from sqlmodel import col, select
 
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.errors import ConfigError
 from support_agent.store import audit
 from support_agent.store.audit import Act

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from support_agent.config.mail_servers import ImapSettings
-from support_agent.core.parts import batches
+from support_agent.core.size_limits import batches
 from support_agent.mail.head import split_head
 from support_agent.mail.message import not_read
 from support_agent.transport.imap import ImapRefused, asking

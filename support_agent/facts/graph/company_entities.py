@@ -18,7 +18,7 @@ from itertools import combinations
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entities import Entity, Linker
 from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT
-from support_agent.facts.terms import words_of
+from support_agent.facts.name_words import words_of
 
 MOST_CAPITALS = 0.2
 """Largest share of capitalised words inside sentences; a document above it capitalises nouns, as in German."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from support_agent.errors import SupportAgentError
-from support_agent.facts.terms import FUNCTION_WORDS, stems_of
+from support_agent.facts.name_words import FUNCTION_WORDS, stems_of
 from support_agent.models.judge import Judge
 from support_agent.tools.base import Similarity
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import Field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.terms import words_of
+from support_agent.facts.name_words import words_of
 
 _LEADING = frozenset(["the", "a", "an", "der", "die", "das", "el", "la", "los", "las"])
 

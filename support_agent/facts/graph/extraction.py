@@ -15,7 +15,7 @@ from typing import Protocol
 from support_agent.company.documents import Sentence
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
-from support_agent.facts.terms import FUNCTION_WORDS, MIN_STEMMED, key_of, stems_of
+from support_agent.facts.name_words import FUNCTION_WORDS, MIN_STEMMED, key_of, stems_of
 
 LOOKED_AT = 2_000
 """Most characters to read of a sentence."""

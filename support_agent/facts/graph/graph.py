@@ -22,7 +22,7 @@ import networkx as nx  # type: ignore[import-untyped]
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, Extraction, Extractor, checked, checksum_of
-from support_agent.facts.terms import key_of, stems_of
+from support_agent.facts.name_words import key_of, stems_of
 from support_agent.tools.fact_trace import SentenceRange, sentence_at
 
 MAX_ENTITIES = 50_000

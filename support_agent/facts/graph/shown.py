@@ -14,7 +14,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT, heading_of
 from support_agent.facts.graph.graph import Graph, Pair, Subgraph
-from support_agent.facts.terms import stems_of
+from support_agent.facts.name_words import stems_of
 from support_agent.tools.fact_trace import SentenceRange
 
 STEP_ENTITIES = 12

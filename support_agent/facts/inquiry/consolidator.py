@@ -25,7 +25,7 @@ from collections.abc import Set as AbstractSet
 
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.material import Passage, Retriever, distinct
-from support_agent.facts.terms import FUNCTION_WORDS, words_of
+from support_agent.facts.name_words import FUNCTION_WORDS, words_of
 
 STEM = 6
 """Words are compared by this many first letters, so that endings do not matter."""

@@ -18,7 +18,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError
 from support_agent.models.embedding.port import Vectors
 

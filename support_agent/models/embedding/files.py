@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from support_agent.core.parts import first_line
+from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError
 
 READ_BYTES = 1 << 20

@@ -21,7 +21,7 @@ from zlib import crc32
 import numpy as np
 import structlog
 
-from support_agent.core.parts import batches, first_line
+from support_agent.core.size_limits import batches, first_line
 from support_agent.models.embedding.port import Embedder, Role, Vectors
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.core.parts import MOST_PARAMETERS
+from support_agent.core.size_limits import MOST_PARAMETERS
 from support_agent.errors import PermanentError
 from support_agent.store.cases import DeskCases
 from support_agent.store.records import CaseId, CaseState, MailStatus, OutgoingKind

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from support_agent.config.settings import StoreSettings
-from support_agent.core.parts import MOST_PARAMETERS
+from support_agent.core.size_limits import MOST_PARAMETERS
 from support_agent.store.records import CaseId, CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.retention import Deleted
 from support_agent.store.store import Store

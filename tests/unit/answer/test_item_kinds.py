@@ -15,9 +15,9 @@ from support_agent.answer.final_answer import Answer, FinalAnswer, Item
 from support_agent.answer.formatting import format_day
 from support_agent.answer.item_kinds import KINDS, InWords, ItemKind
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, DIGEST, PACKET
-from support_agent.answer.parts import Group, Shape, TextPart, account, counted
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render
+from support_agent.answer.shapes import Group, Shape, TextPart, account, counted
 from support_agent.answer.sources import Rendered, Source, WordSource
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier

@@ -8,7 +8,7 @@ import pytest
 
 from support_agent import errors
 from support_agent.config.settings import EngineSettings
-from support_agent.core.parts import MOST_CHARACTERS
+from support_agent.core.size_limits import MOST_CHARACTERS
 from support_agent.engine.steps import ERROR_CLASSES, Steps, known_error
 from support_agent.errors import TransientError
 

@@ -15,8 +15,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from support_agent.facts.bm25 import WordIndex
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.words import WordIndex
 from support_agent.models.embedding.port import Vectors
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey
 from tests.benchmarks.papers.dstc11.measures import golds_of, snippets_of

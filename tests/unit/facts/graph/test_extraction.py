@@ -19,7 +19,7 @@ from support_agent.facts.graph.extraction import (
     checked,
     heading_of,
 )
-from support_agent.facts.terms import key_of
+from support_agent.facts.name_words import key_of
 from tests.unit.facts.graph.fakes import sentence, source
 
 POLICIES = Path(__file__).parents[4] / "policies"

@@ -15,7 +15,7 @@ from support_agent.facts.graph.graph import (
     Subgraph,
     graph_of,
 )
-from support_agent.facts.terms import key_of
+from support_agent.facts.name_words import key_of
 from support_agent.tools.fact_trace import sentence_at
 from tests.unit.facts.graph.fakes import FixedExtractor, source
 

@@ -4,7 +4,7 @@ Words are runs of letters, digits and underscores, in any case. The 33 commonest
 Lucene: in a short question they outweigh the rare ones. Nothing is stemmed.
 
 Invariant: the same texts and question give the same order, equal scores by position. Checked by
-tests/unit/facts/test_words.py.
+tests/unit/facts/test_bm25.py.
 Source: BM25 as in Lucene (k1 1.5, b 0.75), Robertson and Zaragoza 2009; scores computed ahead as in BM25S (Lù 2024).
 """
 

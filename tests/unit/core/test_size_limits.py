@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.core.parts import MOST_CHARACTERS, batches, first_line
+from support_agent.core.size_limits import MOST_CHARACTERS, batches, first_line
 
 
 @pytest.mark.parametrize(

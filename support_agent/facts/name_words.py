@@ -1,9 +1,9 @@
 """The words of names, normalised for comparison, and the words that name nothing.
 
-All modules that link, join or weigh entities use this definition of a name. The word index (`facts.words`) and the
+All modules that link, join or weigh entities use this definition of a name. The word index (`facts.bm25`) and the
 preselection of web texts (`facts.web.shared_words`) have their own rules, as they weigh words by rarity.
 
-Nothing is learned, nothing is random. Checked by tests/unit/facts/test_terms.py.
+Nothing is learned, nothing is random. Checked by tests/unit/facts/test_name_words.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A question that names an identifier, the customer's own or not, is answered with
 with another value or a document. A question about records that names none gets the customer's only record.
 
 Invariant: an identifier that is not the customer's has one outcome, whether or not another customer has it. Checked by
-tests/unit/planner/test_records.py.
+tests/unit/planner/test_record_choice.py.
 """
 
 from __future__ import annotations

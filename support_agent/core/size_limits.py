@@ -1,6 +1,6 @@
-"""Parts of what is too long: the first line of an error's text, and a list in batches.
+"""Limits on what may be too long: an error's text is cut to its first line, a list is split into batches.
 
-Checked by tests/unit/core/test_parts.py.
+Checked by tests/unit/core/test_size_limits.py.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from support_agent.models.language_model import Usage
 from support_agent.planner.candidates import Scope
 from support_agent.planner.choice import NONE_TITLE, Choice, Vote
 from support_agent.planner.plan import Plan
-from support_agent.planner.records import columns_of, words_of
+from support_agent.planner.record_choice import columns_of, words_of
 from support_agent.tools.base import Context, Match
 from tests.unit.planner.test_loop import PAYMENTS, Prefers, near, one, plan
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, invoice, record_item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.facts.terms import FUNCTION_WORDS, key_of, stems_of, words_of
+from support_agent.facts.name_words import FUNCTION_WORDS, key_of, stems_of, words_of
 
 
 def test_words_are_folded_and_without_a_possessive() -> None:

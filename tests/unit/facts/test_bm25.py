@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.facts.words import K1, B, WordIndex, words_of
+from support_agent.facts.bm25 import K1, B, WordIndex, words_of
 
 TEXTS = ["how to reset a password", "the refund policy", "a password and a second password", "cancel the plan"]
 FEW_WORDS = st.lists(st.sampled_from(["ab", "cd", "ef", "gh"]), max_size=6).map(" ".join)
