@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.dry_run import DryRunResult
     from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
-    from support_agent.ops.replay import Replanned, Replayed, ReplayReport, Said, Status
+    from support_agent.ops.replay import PlanResult, Replanned, Replayed, ReplayReport, Status
     from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.store.desk_records import CaseChange
 
@@ -302,5 +302,5 @@ def _change(entry: Replanned) -> Iterator[str]:
             return
 
 
-def _reason(said: Said) -> str:
+def _reason(said: PlanResult) -> str:
     return f"a person ({clean_line(said.reason or 'no reason recorded')})"

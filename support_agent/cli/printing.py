@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.person import PersonData
     from support_agent.ops.probe import Probed
     from support_agent.ops.retrieval_report import RetrievalReport
-    from support_agent.outbound.outbox_choices import OutboxEntry
+    from support_agent.outbound.outbox_choices import UnconfirmedMail
     from support_agent.store.audit import AuditEntry
 
 BYTES_PER_MB = 1_000_000
@@ -145,7 +145,7 @@ def autonomy(found: Sequence[ItemAutonomy]) -> str:
     return "\n".join([as_table(rows), *map(clean_line, would)])
 
 
-def outbox(found: Sequence[OutboxEntry]) -> str:
+def outbox(found: Sequence[UnconfirmedMail]) -> str:
     """A table of the mails whose delivery is not confirmed."""
     if not found:
         return "no mail waits, is uncertain or failed"

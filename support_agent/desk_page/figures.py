@@ -24,7 +24,7 @@ from support_agent.desk_page.visit import NONE
 from support_agent.desk_page.wording import Wording
 from support_agent.ops.evals.measures import bounds
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.store.quality import Judged, Period, Wait
+from support_agent.store.quality import Judged, TimeSpan, Wait
 from support_agent.store.records import MailStatus
 from support_agent.store.store import Store
 
@@ -81,7 +81,7 @@ class Span(NamedTuple):
     days: int
     dates: tuple[date, ...]
     """The first day of each part."""
-    each: tuple[Period, ...]
+    each: tuple[TimeSpan, ...]
 
     @property
     def unit(self) -> str:
@@ -89,11 +89,11 @@ class Span(NamedTuple):
         return "day" if len(self.dates) == self.days else "week"
 
     @property
-    def whole(self) -> Period:
+    def whole(self) -> TimeSpan:
         """From the first day to the end of the last."""
-        return Period(since=self.each[0].since, until=self.each[-1].until)
+        return TimeSpan(since=self.each[0].since, until=self.each[-1].until)
 
-    def part(self, text: str) -> Period:
+    def part(self, text: str) -> TimeSpan:
         """The part that begins on a day, named as in ISO 8601; else the whole."""
         return next((day for at, day in zip(self.dates, self.each, strict=True) if at.isoformat() == text), self.whole)
 
@@ -110,7 +110,7 @@ def span_of(days: int, now: datetime, zone: str) -> Span:
         return datetime.combine(day, time(), here).astimezone(UTC)
 
     parts = sorted(zip(begins, ends, strict=True))
-    each = tuple(Period(since=start(begin), until=start(end)) for begin, end in parts)
+    each = tuple(TimeSpan(since=start(begin), until=start(end)) for begin, end in parts)
     return Span(days, tuple(begin for begin, _ in parts), each)
 
 
@@ -359,7 +359,7 @@ class Figures(NamedTuple):
         return Cell(self.w("quality.between", low=self.w.percent(low), high=self.w.percent(high)))
 
 
-def waits_of(store: Store, code: str, period: Period) -> tuple[Wait, ...]:
+def waits_of(store: Store, code: str, period: TimeSpan) -> tuple[Wait, ...]:
     """The waits behind "machine_wait" or "person_wait"."""
     read = store.quality.machine_waits if code == "machine_wait" else store.quality.person_waits
     return read(period, MOST_WAITS)

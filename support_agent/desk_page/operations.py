@@ -22,7 +22,7 @@ from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.embedders import needed_models
 from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.ops.store_health import ended
-from support_agent.outbound.outbox_choices import OutboxChoice, OutboxEntry, choices_for, entries
+from support_agent.outbound.outbox_choices import OutboxChoice, UnconfirmedMail, choices_for, entries
 from support_agent.planner.calibration import read_calibration
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
@@ -49,7 +49,7 @@ AGE_STEP_S = 300
 class Listed(NamedTuple):
     """A mail of the outbox with what may be decided about it."""
 
-    entry: OutboxEntry
+    entry: UnconfirmedMail
     choices: tuple[OutboxChoice, ...]
 
 

@@ -76,7 +76,7 @@ class Replayed(Frozen):
         return not self.diff and not self.problems
 
 
-class Said(Frozen):
+class PlanResult(Frozen):
     """The result of a plan: the calls, and the answer, "" if the mail was escalated."""
 
     outcome: Outcome
@@ -93,8 +93,8 @@ class Replanned(Frozen):
     mail_id: MailId
     subject: str
     status: Status
-    before: Said
-    after: Said
+    before: PlanResult
+    after: PlanResult
     diff: str
 
     @computed_field  # type: ignore[prop-decorator]
@@ -287,7 +287,7 @@ def _mode_before(store: Store, mail_id: MailId) -> Mode | None:
     return Mode.APPROVE if record.payload.get("is_approved") else Mode.AUTO
 
 
-def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
+def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> PlanResult:
     """The sent text; a plan whose answer the gate refused counts as escalated.
 
     Raises:
@@ -303,15 +303,15 @@ def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     return _said("answer", plan.reason, plan.calls, answer)
 
 
-def _said_now(result: DryRunResult) -> Said:
+def _said_now(result: DryRunResult) -> PlanResult:
     calls = () if result.decision is None else result.decision.plan.calls
     return _said(result.line.outcome, result.line.reason, calls, result.line.answer)
 
 
 def _said(
     outcome: Outcome, reason: str | None, calls: Sequence[Call | ToolCallRecord], answer: DryRunAnswer | None
-) -> Said:
-    return Said(
+) -> PlanResult:
+    return PlanResult(
         outcome=outcome,
         reason=reason,
         calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
@@ -320,7 +320,7 @@ def _said(
     )
 
 
-def _status(before: Said, after: Said) -> Status:
+def _status(before: PlanResult, after: PlanResult) -> Status:
     if before.outcome != after.outcome:
         return NEWLY[after.outcome]
     return "same" if (before.text, before.html) == (after.text, after.html) else "changed"

@@ -120,7 +120,7 @@ class ChoiceResult(Frozen):
     is_new: bool
 
 
-class OutboxEntry(Frozen):
+class UnconfirmedMail(Frozen):
     """A mail whose delivery is not confirmed: `age_s` counts from queueing, `detail` is the latest news about it."""
 
     outbox_id: OutboxId
@@ -140,7 +140,7 @@ def entries(
     statuses: Collection[OutboxStatus] = UNCONFIRMED,
     limit: int | None = None,
     after: OutboxId | None = None,
-) -> list[OutboxEntry]:
+) -> list[UnconfirmedMail]:
     """Mails of the outbox whose delivery is not confirmed, oldest first, without those that a person gave up.
 
     Args:
@@ -149,7 +149,7 @@ def entries(
         after: Only mails after this one in the list.
     """
     return [
-        OutboxEntry(
+        UnconfirmedMail(
             outbox_id=row.id,
             status=row.status,
             kind=row.kind,
@@ -164,7 +164,7 @@ def entries(
     ]
 
 
-def choices_for(entry: OutboxEntry) -> tuple[OutboxChoice, ...]:
+def choices_for(entry: UnconfirmedMail) -> tuple[OutboxChoice, ...]:
     """What a person may decide about a mail that is listed, besides to approve it, which its case shows."""
     return tuple(
         choice

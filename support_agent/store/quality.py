@@ -38,14 +38,14 @@ Place = tuple[Instant, MailId]
 """Where a part of a list ends: the instant of its last mail, and the mail."""
 
 
-class Period(Record):
+class TimeSpan(Record):
     """From `since` on, before `until`."""
 
     since: Instant
     until: Instant
 
 
-class End(Record):
+class EndCount(Record):
     """How many mails ended with a status for a reason; None: there is none."""
 
     status: MailStatus
@@ -88,7 +88,7 @@ class Wait(Record):
 class MailFilter(Record):
     """Which mails of a period are listed; `reason`: with this code, "" without one, None: any."""
 
-    period: Period
+    period: TimeSpan
     statuses: tuple[MailStatus, ...] = tuple(MailStatus)
     reason: str | None = None
 
@@ -112,7 +112,7 @@ class Quality:
 
     database: Database
 
-    def by_day(self, days: Sequence[Period]) -> tuple[dict[MailStatus, int], ...]:
+    def by_day(self, days: Sequence[TimeSpan]) -> tuple[dict[MailStatus, int], ...]:
         """Count the mails that came in on each of these days, by their status."""
         places = values(
             column("day", Integer), column("since", UtcDateTime), column("until", UtcDateTime), name="days"
@@ -133,7 +133,7 @@ class Quality:
         with self.database.read() as connection:
             return tuple(dict(zip(MailStatus, counted, strict=True)) for counted in connection.execute(query))
 
-    def ends(self, period: Period, statuses: Collection[MailStatus]) -> tuple[End, ...]:
+    def ends(self, period: TimeSpan, statuses: Collection[MailStatus]) -> tuple[EndCount, ...]:
         """Count the mails of a period with these statuses by their reason, the most frequent first."""
         number = func.count()
         query: Any = (
@@ -144,10 +144,11 @@ class Quality:
         )
         with self.database.read() as connection:
             return tuple(
-                End(status=status, reason=reason, mails=mails) for status, reason, mails in connection.execute(query)
+                EndCount(status=status, reason=reason, mails=mails)
+                for status, reason, mails in connection.execute(query)
             )
 
-    def plan_times(self, period: Period, bounds: Sequence[float]) -> PlanTimes:
+    def plan_times(self, period: TimeSpan, bounds: Sequence[float]) -> PlanTimes:
         """Count the plans of a period by how long they took.
 
         Args:
@@ -161,7 +162,7 @@ class Quality:
         edges = [0, *(int(count or 0) for count in found), mails]
         return PlanTimes(mails=mails, seconds=total or 0.0, bins=tuple(high - low for low, high in pairwise(edges)))
 
-    def judged(self, period: Period, tools: Collection[str], limit: int) -> tuple[Judged, ...]:
+    def judged(self, period: TimeSpan, tools: Collection[str], limit: int) -> tuple[Judged, ...]:
         """Return the valid labels of a period that judge an answer, the newest first.
 
         Args:
@@ -202,7 +203,7 @@ class Quality:
                 if keys
             )
 
-    def machine_waits(self, period: Period, limit: int) -> tuple[Wait, ...]:
+    def machine_waits(self, period: TimeSpan, limit: int) -> tuple[Wait, ...]:
         """Return how long the senders of the newest automatic answers of a period waited, the newest first."""
         query: Any = (
             select(OutboxRow.mail_id, OutboxRow.case_id, MailRow.received_at, OutboxRow.sent_at)
@@ -217,7 +218,7 @@ class Quality:
         with self.database.read() as connection:
             return tuple(_wait(*row) for row in connection.execute(query) if row[3] is not None)
 
-    def person_waits(self, period: Period, limit: int) -> tuple[Wait, ...]:
+    def person_waits(self, period: TimeSpan, limit: int) -> tuple[Wait, ...]:
         """Return how long the newest mails that went to people in a period waited for a person, the newest first.
 
         A wait ends with the next words or document that a person sent in the case and that the customer may have, or
@@ -277,7 +278,7 @@ class Quality:
         return self._read(query.limit(limit))
 
     def planned(
-        self, period: Period, low: float | None, high: float | None, limit: int, after: Place | None = None
+        self, period: TimeSpan, low: float | None, high: float | None, limit: int, after: Place | None = None
     ) -> tuple[ListedMail, ...]:
         """Return the mails whose plan was made in a period and took from `low` on, and less than `high` seconds."""
         conditions = [*_within(PlanRow.planned_at, period), *_between(col(PlanRow.seconds), low, high)]
@@ -321,7 +322,7 @@ def _with_reason(reason: str | None) -> list[Any]:
     return [func.coalesce(MailRow.reason_code, "") == reason]
 
 
-def _within(instant: Any, period: Period) -> tuple[Any, Any]:
+def _within(instant: Any, period: TimeSpan) -> tuple[Any, Any]:
     return col(instant) >= period.since, col(instant) < period.until
 
 
@@ -329,7 +330,7 @@ def _between(value: Any, low: float | None, high: float | None) -> list[Any]:
     return [*([value >= low] if low is not None else []), *([value < high] if high is not None else [])]
 
 
-def _of_kind(kind: OutgoingKind, period: Period) -> tuple[Any, ...]:
+def _of_kind(kind: OutgoingKind, period: TimeSpan) -> tuple[Any, ...]:
     return col(OutboxRow.kind) == kind, *_within(OutboxRow.created_at, period)
 
 

@@ -55,7 +55,7 @@ FROM_WHOM = re.compile(rf"\b(?:from|by|via):?\s+[<\[(\"']*{ADDRESS_IN_TEXT.patte
 SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 
-class Notice(NamedTuple):
+class BounceText(NamedTuple):
     """A bounce's own text, and the returned mail below it; `has_original` is False where no mail is returned."""
 
     text: str
@@ -63,13 +63,13 @@ class Notice(NamedTuple):
     has_original: bool
 
 
-def read_notice(text: str) -> Notice:
+def read_notice(text: str) -> BounceText:
     """Split the text of a bounce where the returned mail begins."""
     lines = text[:MAX_NOTICE_CHARACTERS].splitlines()
     for at, line in enumerate(lines):
         if at and RETURNED.search(line[:MAX_LINE_CHARACTERS]):
-            return Notice("\n".join(lines[:at][:MAX_NOTICE_LINES]), "\n".join(lines[at:]), True)
-    return Notice("\n".join(lines[:MAX_NOTICE_LINES]), "", False)
+            return BounceText("\n".join(lines[:at][:MAX_NOTICE_LINES]), "\n".join(lines[at:]), True)
+    return BounceText("\n".join(lines[:MAX_NOTICE_LINES]), "", False)
 
 
 def reports_failure(notice: str) -> bool:

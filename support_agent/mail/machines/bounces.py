@@ -23,7 +23,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.mail.machines.automatic_wording import asks, is_automatic_subject, why_automatic
 from support_agent.mail.machines.bounce_wording import (
     ADDRESS_LINE,
-    Notice,
+    BounceText,
     failed_addresses,
     is_delay,
     read_notice,
@@ -351,7 +351,7 @@ def _answered_ids(message: Message) -> tuple[str, ...]:
     return (message.in_reply_to,) if is_servers and message.in_reply_to else ()
 
 
-def _only_recipient(raw: bytes, notice: Notice) -> tuple[str, ...]:
+def _only_recipient(raw: bytes, notice: BounceText) -> tuple[str, ...]:
     """The recipient of the returned mail, if it has exactly one and that is no mailing list: then that one failed."""
     head = _returned_head(raw) or notice.original
     head = re.sub(r"\n[ \t]+", " ", head[:MAX_HEAD_CHARACTERS])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from support_agent.store.desk_records import LabelOutcome
-from support_agent.store.quality import End, MailFilter, Period
+from support_agent.store.quality import EndCount, MailFilter, TimeSpan
 from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, call, case, label, outgoing, plan, put, record
 
-TODAY = Period(since=NOON - 6 * 60 * MINUTE, until=NOON + 6 * 60 * MINUTE)
-YESTERDAY = Period(since=TODAY.since - DAY, until=TODAY.since)
+TODAY = TimeSpan(since=NOON - 6 * 60 * MINUTE, until=NOON + 6 * 60 * MINUTE)
+YESTERDAY = TimeSpan(since=TODAY.since - DAY, until=TODAY.since)
 TOOLS = ("send_document",)
 
 
@@ -29,7 +29,7 @@ def test_mails_are_counted_by_the_day_on_which_they_came_in(store: Store) -> Non
     ended(store, 2, MailStatus.ESCALATED, "unsure")
     ended(store, 3, MailStatus.NEW)
     ended(store, 4, MailStatus.ANSWERED, at=TODAY.until)
-    before = Period(since=YESTERDAY.since - DAY, until=YESTERDAY.since)
+    before = TimeSpan(since=YESTERDAY.since - DAY, until=YESTERDAY.since)
     empty, yesterday, today = store.quality.by_day((before, YESTERDAY, TODAY))
     assert set(empty.values()) == set(yesterday.values()) == {0}
     assert {status: count for status, count in today.items() if count} == {
@@ -46,8 +46,8 @@ def test_ends_are_counted_by_reason(store: Store) -> None:
     ended(store, 4, MailStatus.ESCALATED, "unsure", YESTERDAY.since)
     ended(store, 5, MailStatus.FILED, "thanks")
     assert store.quality.ends(TODAY, (MailStatus.ESCALATED, MailStatus.QUARANTINED)) == (
-        End(status=MailStatus.ESCALATED, reason="unsure", mails=2),
-        End(status=MailStatus.QUARANTINED, reason=None, mails=1),
+        EndCount(status=MailStatus.ESCALATED, reason="unsure", mails=2),
+        EndCount(status=MailStatus.QUARANTINED, reason=None, mails=1),
     )
 
 
