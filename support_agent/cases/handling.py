@@ -13,7 +13,6 @@ from enum import StrEnum
 
 import structlog
 
-from support_agent.cases.people import is_of_person
 from support_agent.cases.route import staff_addresses
 from support_agent.config.settings import Settings
 from support_agent.core.levels import lower_address
@@ -100,7 +99,7 @@ class Handling:
         detail = f"the case is closed, by {who}"
         for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER):
             is_others = only_to not in ("", row.recipient)
-            if row.status not in WAITING or is_others or is_of_person(self.store, row.id):
+            if row.status not in WAITING or is_others or self.store.waits.is_of_person(row.id):
                 continue
             try:
                 self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, source, detail, at, WAITING)

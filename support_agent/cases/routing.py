@@ -16,7 +16,6 @@ from support_agent.cases.commands import given_in
 from support_agent.cases.copies import DOUBT_RULE
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.intentions import Intention
-from support_agent.cases.people import waiting_mails
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
 from support_agent.cases.route import (
     ReceivedMail,
@@ -119,11 +118,11 @@ class CaseRouting:
         """Whether a person has the case, and has a mail of it still to answer."""
         case = self.store.cases.get(case_id)
         has_person = case is not None and case.state is CaseState.WITH_PERSON
-        return has_person and bool(waiting_mails(self.store, case_id))
+        return has_person and bool(self.store.waits.mails(case_id))
 
     def others_wait(self, case_id: CaseId, address: str) -> bool:
         """Whether a mail of another participant waits for a person's answer; filed ones need none."""
-        waiting = filter(None, map(self.store.mails.get, waiting_mails(self.store, case_id)))
+        waiting = filter(None, map(self.store.mails.get, self.store.waits.mails(case_id)))
         return any(mail.sender_address != address and mail.status is not MailStatus.FILED for mail in waiting)
 
     def _case(

@@ -15,11 +15,10 @@ from statistics import median
 
 from pydantic import ValidationError
 
-from support_agent.cases.people import answers_of_people, open_packets
 from support_agent.cases.topics import recorded_topics
 from support_agent.core.frozen import Frozen
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.store.records import CaseId, CaseState, MailId, MailRecord, MailStatus, PlanRecord
+from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord
 from support_agent.store.store import Store
 
 SURE_GROWTH = 2.0
@@ -42,7 +41,7 @@ class Growth(Frozen):
     is_sure: bool
 
 
-class Waiting(Frozen):
+class WaitForPeople(Frozen):
     """How long customers waited for people, in hours; None: no answer of a person is known.
 
     `approved` are the mails whose proposed answer a person approved as it was, `open` the cases that still wait.
@@ -69,7 +68,7 @@ class Coverage(Frozen):
     answered_by: tuple[Share, ...]
     reasons: tuple[Share, ...]
     filed_by: tuple[Share, ...]
-    people: Waiting
+    people: WaitForPeople
     growth: tuple[Growth, ...]
 
 
@@ -96,7 +95,7 @@ def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
         filed_by=_shares(
             mail.screening_rule or mail.reason_code or "unknown" for mail in mails if mail.status is MailStatus.FILED
         ),
-        people=_waiting(store, mails),
+        people=_wait_for_people(store, since, mails),
         growth=_growth(mails, topics, now - timedelta(weeks=weeks) / 2),
     )
 
@@ -119,30 +118,26 @@ def _shares(names: Iterable[str]) -> tuple[Share, ...]:
     return tuple(Share(name=name, mails=count) for name, count in Counter(names).most_common())
 
 
-def _waiting(store: Store, mails: Sequence[MailRecord]) -> Waiting:
+def _wait_for_people(store: Store, since: datetime, mails: Sequence[MailRecord]) -> WaitForPeople:
     """From the arrival of a case's first escalated mail to the first answer of a person: own words, an approved
     proposal, a document by its number, or a mail in the Sent folder.
     """
-    first: dict[CaseId, datetime] = {}
+    arrived: dict[CaseId, datetime] = {}
     for mail in mails:
         if mail.case_id is not None and mail.status is MailStatus.ESCALATED:
-            first.setdefault(mail.case_id, mail.received_at)
-    since = min(first.values(), default=None)
-    found = store.waits.histories(since.replace(microsecond=0)) if since is not None else ()  # packets have seconds
-    histories = [history for history in found if history.case_id in first]
-    answers = {history.case_id: answers_of_people(store, history) for history in histories}
-    still = [one for one in histories if one.state is CaseState.WITH_PERSON and open_packets(store, one)]
-    known = {mail.id for mail in mails}
-    waited = (
-        min((one.at - first[case] for one in found if one.at >= first[case]), default=None)
-        for case, found in answers.items()
-    )
-    hours = sorted(wait.total_seconds() / 3_600 for wait in waited if wait is not None)
-    approved = {one.mail_id for found in answers.values() for one in found if one.is_approved}
-    return Waiting(
+            arrived.setdefault(mail.case_id, mail.received_at)
+    since = since.replace(microsecond=0)  # packets have seconds
+    answers = [answer for answer in store.waits.answers(since) if answer.case_id in arrived]
+    waited: dict[CaseId, timedelta] = {}
+    for answer in answers:
+        wait = answer.at - arrived[answer.case_id]
+        if wait >= timedelta():
+            waited[answer.case_id] = min(wait, waited.get(answer.case_id, wait))
+    hours = sorted(wait.total_seconds() / 3_600 for wait in waited.values())
+    return WaitForPeople(
         answered=len(hours),
-        approved=len(approved & known),
-        open=len(still),
+        approved=len({mail.id for mail in mails} & {answer.approved_id for answer in answers}),
+        open=sum(case.case_id in arrived for case in store.waits.cases(since)),
         median_hours=median(hours) if hours else None,
         ninetieth_hours=hours[min(len(hours) - 1, int(0.9 * len(hours)))] if hours else None,
     )

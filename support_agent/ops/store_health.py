@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.cases.escalation import EscalationReason
-from support_agent.cases.people import waiting_cases
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -123,7 +122,7 @@ def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis
         yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
     yield from _desks(store)
     if settings.reminders.after_h:
-        waiting = waiting_cases(store, now - timedelta(days=settings.reminders.until_days))
+        waiting = store.waits.cases(now - timedelta(days=settings.reminders.until_days))
         longest = f", the longest since {waiting[0].since:%Y-%m-%d %H:%M} UTC" if waiting else ""
         yield ok("database", f"cases that wait for a person's answer: {len(waiting)}{longest}")
     if suppressed := store.suppressions.all(now):

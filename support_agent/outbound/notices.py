@@ -18,7 +18,6 @@ import structlog
 
 from support_agent.cases.decision import Decision, escalated, failed
 from support_agent.cases.escalation import EscalationReason
-from support_agent.cases.people import waiting_mails
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
 from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
@@ -120,7 +119,7 @@ class Notices:
         mail = self.store.mails.get(lost.mail_id)
         if lost.kind is OutgoingKind.HELD or lost.case_id is None or mail is None or mail.status is MailStatus.FILED:
             return False
-        return lost.mail_id not in waiting_mails(self.store, lost.case_id)
+        return lost.mail_id not in self.store.waits.mails(lost.case_id)
 
     def notify_breaker(self) -> bool:
         """Notify the desk once an hour while an hourly limit, for all or for unknown senders, is reached.

@@ -2,7 +2,7 @@
 
 Invariant: a reminder is in the outbox before it is sent, and the outbox says how many a case has had, so a process that
 dies reminds nobody twice for one interval. No customer gets one. Checked by tests/unit/outbound/test_reminders.py,
-tests/unit/cases/test_people.py and, with real kills, tests/journey/test_kill_people.py.
+tests/unit/store/test_waiting.py and, with real kills, tests/journey/test_kill_people.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from support_agent.cases.breaker import Breaker
 from support_agent.cases.decision import escalated
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.hours import Hours
-from support_agent.cases.people import waiting_cases
 from support_agent.cases.routing import CaseRouting
 from support_agent.config.settings import Settings
 from support_agent.core.rounds import Rounds
@@ -59,7 +58,7 @@ class Reminders:
         self._rounds.begin(now)
         room = self.breaker.rates.room(now) - self.settings.agent.max_mails_per_hour // 2
         number, since = 0, now - timedelta(days=reminders.until_days)
-        for case in filter(self._is_due, waiting_cases(self.store, since)):
+        for case in filter(self._is_due, self.store.waits.cases(since)):
             if number >= room:
                 log.warning("reminders_wait", why="half of agent.max_mails_per_hour is used")
                 break

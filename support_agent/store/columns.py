@@ -137,7 +137,7 @@ class SealedNote(SealedText):
 
 
 class SealedJson(TypeDecorator[Any]):
-    """JSON that `vault` encrypts. Beside the encrypted whole stand the figures and documents that queries count by."""
+    """JSON that `vault` encrypts. Beside the encrypted whole stands what queries read: `counted`."""
 
     impl = JSON
     cache_ok = True
@@ -151,8 +151,14 @@ class SealedJson(TypeDecorator[Any]):
 
 
 def counted(value: Any) -> dict[str, Any]:
-    """What queries read of a rendered answer: how much was asked and answered, and with which documents."""
-    if not isinstance(value, dict) or not isinstance(answers := value.get("answers"), list):
+    """What queries read of a rendered answer: how much was asked and answered, and with which documents; and, of the
+    inputs of its headers, which mail it answers.
+    """
+    if not isinstance(value, dict):
+        return {}
+    if "parent_mail_id" in value:
+        return {"parent_mail_id": value["parent_mail_id"]}
+    if not isinstance(answers := value.get("answers"), list):
         return {}
     shown = ("kind", "number", "language", "version")
     parts = [

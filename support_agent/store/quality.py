@@ -222,8 +222,8 @@ class Quality:
         """Return how long the newest mails that went to people in a period waited for a person, the newest first.
 
         A wait ends with the next words or document that a person sent in the case and that the customer may have, or
-        with a label of the mail, such as an approval or `close` leaves. Unlike in `cases.people`, the approval of a
-        part ends it, too.
+        with a label of the mail, such as an approval or `close` leaves. Unlike in `waiting`, the approval of a part
+        ends it, too.
         """
         answer = aliased(OutboxRow)
         answered = (

@@ -1,8 +1,8 @@
 """The queue of the desk: cases that wait for a person, as a list that is read in parts and filtered in the database.
 
-Invariant: what waits is what `cases.people` says, but that an approved part of several questions may count as open; a
-part of the list costs what it shows, not what there is. This module only reads. Checked by
-tests/contract/store/test_queue.py, tests/unit/cases/test_people.py and, on many cases, tests/benchmarks/desk_page.py.
+Invariant: what waits is what `waiting` says; a part of the list costs what it shows, not what there is. This module
+only reads. Checked by tests/contract/store/test_queue.py, tests/unit/store/test_waiting.py and, on many cases,
+tests/benchmarks/desk_page.py.
 """
 
 from __future__ import annotations
@@ -13,19 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Connection, and_, func, or_, tuple_, type_coerce
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, Connection, func, or_, tuple_
 from sqlmodel import col, select
 
 from support_agent.core.levels import Level
 from support_agent.store import mails
-from support_agent.store.columns import second_of
 from support_agent.store.database import Database
-from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CaseId,
     CaseState,
-    DeliverySource,
     Instant,
     MailId,
     MailRecord,
@@ -34,9 +30,8 @@ from support_agent.store.records import (
     OutgoingKind,
     Record,
 )
-from support_agent.store.rows import is_its_rendered_mail
-from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
-from support_agent.store.waiting import APPROVERS, is_first_packet, is_notice
+from support_agent.store.tables import CaseRow, MailRow, OutboxRow
+from support_agent.store.waiting import open_packets
 from support_agent.store.watch_records import Waiting
 
 NOBODY = ""
@@ -116,7 +111,7 @@ class Queue:
         made_at, kind = col(OutboxRow.created_at), col(OutboxRow.kind)
         packets = select(OutboxRow.id).where(made_at >= since, kind.in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)))
         newest = packets.order_by(made_at.desc()).limit(most).subquery()
-        query = _waiting(QueueFilter(), CaseRow.id, made_at.label("since"), first=newest)
+        query = _waiting(QueueFilter(), CaseRow.id, made_at.label("since"), among=newest)
         listed = query.subquery()
         counted = select(func.count(listed.c.id.distinct()), func.min(listed.c.since))
         with self.database.read() as connection:
@@ -147,76 +142,10 @@ def _facets(pairs: Collection[tuple[str, Any]]) -> tuple[Facet, ...]:
     return tuple(sorted(found, key=lambda one: (-one.cases, one.value)))
 
 
-def _waiting(wanted: QueueFilter, *columns: Any, first: Any = None) -> Any:
-    """A query over the unanswered packets of cases that people have, with their mails.
-
-    Args:
-        first: Ids of packets; only those count.
-    """
-    begun = select(*columns)
-    if first is None:
-        packets = begun.select_from(CaseRow).join(OutboxRow, col(OutboxRow.case_id) == col(CaseRow.id))
-    else:
-        packets = begun.select_from(first).join(OutboxRow, col(OutboxRow.id) == first.c.id)
-        packets = packets.join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
-    return packets.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(
-        *_is_unanswered(), *_conditions(wanted)
-    )
-
-
-def _is_unanswered() -> tuple[ColumnElement[bool], ...]:
-    """The conditions for a packet that waits, as `cases.people` states them, for a query over many cases."""
-    packet, answer, update = OutboxRow, aliased(OutboxRow), aliased(DeliveryUpdateRow)
-    is_of_case = col(answer.case_id) == col(packet.case_id)
-    came_later = col(answer.created_at) >= col(packet.created_at)
-    has_arrived = col(answer.status).not_in(LOST)
-    wrote = select(answer.id).where(is_of_case, came_later, has_arrived, col(answer.kind) == OutgoingKind.PERSON_REPLY)
-    is_answer = (is_of_case, col(answer.kind) == OutgoingKind.ANSWER)
-    chose = (
-        select(answer.id)
-        .join(RenderedMailRow, is_its_rendered_mail(answer))
-        .where(*is_answer, came_later, has_arrived, col(answer.mail_id) != col(packet.mail_id))
-        .where(col(RenderedMailRow.header_inputs)["parent_mail_id"].as_string() == col(packet.mail_id))
-    )
-    updated = (
-        select(answer.id)
-        .join(update, col(update.outbox_id) == col(answer.id))
-        .where(*is_answer, col(update.updated_at) >= col(packet.created_at))
-    )
-    payload = type_coerce(col(RenderedMailRow.payload), JSON)
-    asked, answered = payload["asked"].as_integer(), payload["answered"].as_integer()
-    approved = (
-        updated.join(RenderedMailRow, is_its_rendered_mail(answer))
-        .where(col(answer.mail_id) == col(packet.mail_id), has_arrived, or_(asked == 1, answered >= asked))
-        .where(col(update.before) == OutboxStatus.PROPOSED, col(update.after) == OutboxStatus.READY)
-        .where(col(update.by).in_(APPROVERS))
-    )
-    elsewhere = updated.where(col(update.after) == OutboxStatus.CANCELLED, col(update.by) == DeliverySource.SENT_FOLDER)
-    ended = [one.correlate(packet).exists() for one in (wrote, chose, approved, elsewhere)]
-    return (
-        col(CaseRow.state) == CaseState.WITH_PERSON,
-        col(packet.kind).in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)),  # what the index of a case's mails is by
-        or_(is_first_packet(), is_notice()),
-        ~_is_over(),
-        *(~one for one in ended),
-    )
-
-
-def _is_over() -> ColumnElement[bool]:
-    """Whether people closed the case, or gave it back, after a packet; a close that a person took back is none."""
-    change, later = aliased(CaseChangeRow), aliased(CaseChangeRow)
-    taken_back = select(later.number).where(
-        col(later.case_id) == col(change.case_id),
-        col(later.number) == col(change.number) + 1,
-        col(later.before) == CaseState.CLOSED,
-    )
-    ends = or_(
-        col(change.after) == CaseState.OPEN,
-        and_(col(change.after) == CaseState.CLOSED, ~taken_back.correlate(change).exists()),
-    )
-    is_later = second_of(col(change.changed_at)) > second_of(col(OutboxRow.created_at))  # packets are dated in seconds
-    found = select(change.number).where(col(change.case_id) == col(OutboxRow.case_id), ends, is_later)
-    return found.correlate(OutboxRow).exists()
+def _waiting(wanted: QueueFilter, *columns: Any, among: Any = None) -> Any:
+    """A query over the packets that wait, of cases that people have, as `open_packets`."""
+    has_person = col(CaseRow.state) == CaseState.WITH_PERSON
+    return open_packets(*columns, among=among).where(has_person, *_conditions(wanted))
 
 
 def _conditions(wanted: QueueFilter) -> list[ColumnElement[bool]]:

@@ -1,28 +1,32 @@
-"""What people had and did in a case: the packets that went to them, the mails of ours that may be their answers, who
-ordered what, and how often they were reminded.
+"""Which cases wait for a person, and what people answered: wrote, approved, chose, or sent from their own program.
 
-It only reads, a few queries for any number of cases, and no bytes of mails; `cases.people` says what of it is an
-answer. Checked by tests/contract/store/test_waiting.py.
+Invariant: all who want to know ask the conditions of this module. A packet waits if no person closed the case or gave
+it back after it, and nothing of these followed it: own words, or a whole answer to its mail that a person approved or
+chose. What the customer may not have received is no answer. This module only reads, a fixed number of queries for any
+number of cases. Checked by tests/contract/store/test_waiting.py, tests/unit/store/test_waiting.py, which asks all who
+want to know, tests/unit/desk/test_coverage.py, tests/journey/test_intentions.py and, on encrypted rows,
+tests/integration/store/test_sealed_store.py.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import sqlalchemy
-from sqlalchemy import ColumnElement, Connection, and_, or_
+from sqlalchemy import JSON, ColumnElement, and_, func, null, or_, type_coerce
+from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
+from support_agent.store.columns import second_of
 from support_agent.store.database import Database
-from support_agent.store.desk_records import CaseChange
+from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CaseId,
     CaseState,
     DeliverySource,
-    DeliveryUpdate,
     Instant,
     MailId,
     MailStatus,
@@ -31,32 +35,10 @@ from support_agent.store.records import (
     OutgoingKind,
     Record,
 )
-from support_agent.store.rows import equal, is_its_rendered_mail
+from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import CaseChangeRow, CaseRow, DeliveryUpdateRow, MailRow, OutboxRow, RenderedMailRow
 
 APPROVERS = (DeliverySource.STAFF, DeliverySource.OPERATOR)
-
-
-class PastPacket(NamedTuple):
-    """A packet to people, or a notice of a failure about a customer's mail that a person must answer."""
-
-    mail_id: MailId
-    at: datetime
-
-
-class PastAnswer(NamedTuple):
-    """A mail of ours to a customer that is no fixed one. `answered_id` is the customer's mail in whose thread it is,
-    if its data are kept; `mail_id` is the one that caused it, perhaps a person's command.
-    """
-
-    id: OutboxId
-    mail_id: MailId
-    answered_id: MailId | None
-    kind: OutgoingKind
-    number: int
-    status: OutboxStatus
-    at: datetime
-    updates: tuple[DeliveryUpdate, ...]
 
 
 class WaitingCase(Record):
@@ -72,16 +54,12 @@ class WaitingCase(Record):
     reminded_at: Instant | None
 
 
-@dataclass(frozen=True)
-class History:
-    """One case, each part with the oldest first."""
+class PersonAnswer(NamedTuple):
+    """A person's answer to a customer; `approved_id` is the customer's mail whose proposed answer was approved."""
 
     case_id: CaseId
-    state: CaseState
-    packets: tuple[PastPacket, ...]
-    answers: tuple[PastAnswer, ...]
-    changes: tuple[CaseChange, ...]
-    reminded_at: tuple[datetime, ...]
+    at: datetime
+    approved_id: MailId | None
 
 
 @dataclass(frozen=True)
@@ -90,106 +68,178 @@ class Waits:
 
     database: Database
 
-    def histories(
-        self, since: datetime | None = None, state: CaseState | None = None, case_id: CaseId | None = None
-    ) -> tuple[History, ...]:
-        """Return the cases in which people got a packet, those with the oldest packet first.
+    def cases(self, since: datetime) -> tuple[WaitingCase, ...]:
+        """Return the cases that a person has and in which a packet waits, the longest waiting first.
 
         Args:
             since: Packets that were made before do not count.
-            state: Only cases in this state.
         """
-        made_since = () if since is None else (col(OutboxRow.created_at) >= since,)
-        is_meant = (*equal((CaseRow.state, state), (CaseRow.id, case_id)), *made_since)
-        is_packet = or_(is_first_packet(), is_notice())
-        found = (
-            select(OutboxRow.case_id, CaseRow.state, OutboxRow.mail_id, OutboxRow.created_at)
+        made_at = col(OutboxRow.created_at)
+        counts = (col(CaseRow.state) == CaseState.WITH_PERSON, made_at >= since)
+        packets = open_packets(OutboxRow.case_id, OutboxRow.mail_id, made_at).where(*counts)
+        reminders: Any = (
+            select(OutboxRow.case_id, made_at)
             .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
+            .where(*counts, col(OutboxRow.kind) == OutgoingKind.REMINDER)
+        )
+        waiting: dict[CaseId, list[tuple[MailId, datetime]]] = defaultdict(list)
+        reminded: dict[CaseId, list[datetime]] = defaultdict(list)
+        with self.database.read() as connection:
+            for case_id, mail_id, at in connection.execute(packets.order_by(made_at, col(OutboxRow.id))):
+                waiting[case_id].append((mail_id, at))
+            for case_id, at in connection.execute(reminders):
+                reminded[case_id].append(at)
+        return tuple(_waiting_case(case_id, of_case, reminded[case_id]) for case_id, of_case in waiting.items())
+
+    def mails(self, case_id: CaseId) -> frozenset[MailId]:
+        """Return the mails of a case whose packets wait; whoever has the case, as it may just have been given back."""
+        query = open_packets(OutboxRow.mail_id).where(col(CaseRow.id) == case_id)
+        with self.database.read() as connection:
+            return frozenset(map(MailId, connection.scalars(query)))
+
+    def answers(self, since: datetime) -> tuple[PersonAnswer, ...]:
+        """Return all answers of people in the cases with a packet that was made at this instant or later."""
+        answer = aliased(OutboxRow)
+        cases = (
+            select(OutboxRow.case_id)
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .where(is_packet, *is_meant)
-            .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
+            .where(_is_packet(), col(OutboxRow.created_at) >= since)
         )
-        packets: dict[CaseId, list[PastPacket]] = defaultdict(list)
-        states: dict[CaseId, CaseState] = {}
+        queries = [one.found.where(col(answer.case_id).in_(cases)) for one in _answers(answer)]
         with self.database.read() as connection:
-            for key, case_state, mail_id, at in connection.execute(found):
-                packets[CaseId(str(key))].append(PastPacket(MailId(mail_id), at))
-                states[CaseId(str(key))] = CaseState(case_state)
-            cases = found.order_by(None).with_only_columns(col(OutboxRow.case_id))
-            in_cases = col(OutboxRow.case_id).in_(cases)
-            answers = _answers(connection, in_cases)
-            changes = _changes(connection, col(CaseChangeRow.case_id).in_(cases))
-            reminded: dict[CaseId, list[datetime]] = defaultdict(list)
-            query = select(OutboxRow.case_id, OutboxRow.created_at).where(
-                col(OutboxRow.kind) == OutgoingKind.REMINDER, in_cases
-            )
-            for key, at in connection.execute(query.order_by(col(OutboxRow.created_at))):
-                reminded[CaseId(str(key))].append(at)
-        return tuple(
-            History(key, states[key], tuple(had), tuple(answers[key]), tuple(changes[key]), tuple(reminded[key]))
-            for key, had in packets.items()
-        )
+            return tuple(PersonAnswer(*row) for query in queries for row in connection.execute(query))
 
-    def answer(self, outbox_id: OutboxId) -> PastAnswer | None:
-        """Return one mail of ours, if it is an answer."""
+    def is_of_person(self, outbox_id: OutboxId) -> bool:
+        """Whether a person wrote, approved or chose a mail of ours."""
+        queries = [one.found.where(col(OutboxRow.id) == outbox_id) for one in _answers(OutboxRow)]
         with self.database.read() as connection:
-            found = _answers(connection, col(OutboxRow.id) == outbox_id)
-        return next((one for rows in found.values() for one in rows), None)
+            return any(connection.execute(query).first() is not None for query in queries)
 
 
-def is_first_packet() -> ColumnElement[bool]:
-    """Whether it is a packet, and not the same once more without the original."""
-    return and_(col(OutboxRow.kind) == OutgoingKind.PACKET, col(OutboxRow.number) == 1)
+def open_packets(*columns: Any, among: Any = None) -> Any:
+    """A query over the packets that wait, with their cases and mails; whoever has the case.
+
+    Args:
+        among: Ids of packets; only those count.
+    """
+    begun = select(*columns)
+    if among is None:
+        packets = begun.select_from(CaseRow).join(OutboxRow, col(OutboxRow.case_id) == col(CaseRow.id))
+    else:
+        packets = begun.select_from(among).join(OutboxRow, col(OutboxRow.id) == among.c.id)
+        packets = packets.join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
+    packets = packets.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
+    answer = aliased(OutboxRow)
+    is_of_case = col(answer.case_id) == col(OutboxRow.case_id)
+    answers = [
+        one.found.where(is_of_case, one.at >= col(OutboxRow.created_at), *one.answers_packet)
+        for one in _answers(answer)
+    ]
+    is_answered = [query.correlate(OutboxRow).exists() for query in answers]
+    return packets.where(_is_packet(), ~_is_over(), *(~one for one in is_answered))
 
 
-def is_notice() -> ColumnElement[bool]:
-    """Whether it is a notice about a customer's mail that a person must answer: people's own mails are filed."""
+def _waiting_case(
+    case_id: CaseId, packets: Sequence[tuple[MailId, datetime]], reminded: Iterable[datetime]
+) -> WaitingCase:
+    """A case by its packets that wait, the oldest first."""
+    (_, since), (last, _) = packets[0], packets[-1]
+    reminders = [at for at in reminded if at >= since]
+    return WaitingCase(
+        case_id=case_id,
+        mail_id=last,
+        since=since,
+        reminders=len(reminders),
+        reminded_at=max(reminders, default=None),
+    )
+
+
+# Conditions
+
+
+def _is_packet() -> ColumnElement[bool]:
+    """Whether it is a packet, and not the same once more without the original; or a notice about a customer's mail that
+    a person must answer: people's own mails are filed.
+    """
+    kind = col(OutboxRow.kind)
+    is_first = and_(kind == OutgoingKind.PACKET, col(OutboxRow.number) == 1)
     is_escalated = col(MailRow.status).in_((MailStatus.ESCALATED, MailStatus.QUARANTINED))
-    return and_(col(OutboxRow.kind) == OutgoingKind.FAILURE, is_escalated)
+    is_notice = and_(kind == OutgoingKind.FAILURE, is_escalated)
+    # The kinds once more, because the index of a case's mails is by them.
+    return and_(kind.in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)), or_(is_first, is_notice))
 
 
-def _answers(connection: Connection, is_meant: ColumnElement[bool]) -> dict[CaseId, list[PastAnswer]]:
-    """The answers by case."""
-    is_answer = col(OutboxRow.kind).in_((OutgoingKind.ANSWER, OutgoingKind.PERSON_REPLY))
-    updates: dict[str, list[DeliveryUpdate]] = defaultdict(list)
-    query = (
-        select(DeliveryUpdateRow)
-        .join(OutboxRow, col(OutboxRow.id) == col(DeliveryUpdateRow.outbox_id))
-        .where(is_answer, is_meant)
-        .order_by(col(DeliveryUpdateRow.outbox_id), col(DeliveryUpdateRow.number))
+def _is_over() -> ColumnElement[bool]:
+    """Whether people closed the case, or gave it back, after a packet; a close that a person took back is none.
+
+    A case that a person opened again is as if it had not been closed; one that its customer opened again is not.
+    """
+    change, later = aliased(CaseChangeRow), aliased(CaseChangeRow)
+    taken_back = select(later.number).where(
+        col(later.case_id) == col(change.case_id),
+        col(later.number) == col(change.number) + 1,
+        col(later.before) == CaseState.CLOSED,
     )
-    for row in connection.execute(query):
-        updates[row.outbox_id].append(DeliveryUpdate.model_validate(row))
-    columns = (OutboxRow.id, OutboxRow.mail_id, OutboxRow.kind, OutboxRow.number, OutboxRow.status)
-    rows: Any = (
-        sqlalchemy.select(
-            *map(col, columns), col(OutboxRow.created_at), col(OutboxRow.case_id), col(RenderedMailRow.header_inputs)
-        )
-        .outerjoin(RenderedMailRow, is_its_rendered_mail())
-        .where(is_answer, is_meant)
-        .order_by(col(OutboxRow.created_at), col(OutboxRow.id))
+    ends = or_(
+        col(change.after) == CaseState.OPEN,
+        and_(col(change.after) == CaseState.CLOSED, ~taken_back.correlate(change).exists()),
     )
-    found: dict[CaseId, list[PastAnswer]] = defaultdict(list)
-    for key, mail_id, kind, number, status, at, case_id, headers in connection.execute(rows):
-        answered_id = headers.get("parent_mail_id") if headers is not None else None
-        one = PastAnswer(
-            id=OutboxId(key),
-            mail_id=MailId(mail_id),
-            answered_id=MailId(answered_id) if answered_id is not None else None,
-            kind=OutgoingKind(kind),
-            number=number,
-            status=OutboxStatus(status),
-            at=at,
-            updates=tuple(updates[key]),
-        )
-        found[CaseId(str(case_id))].append(one)
-    return found
+    is_later = second_of(col(change.changed_at)) > second_of(col(OutboxRow.created_at))  # packets are dated in seconds
+    found = select(change.number).where(col(change.case_id) == col(OutboxRow.case_id), ends, is_later)
+    return found.correlate(OutboxRow).exists()
 
 
-def _changes(connection: Connection, in_cases: ColumnElement[bool]) -> dict[CaseId, list[CaseChange]]:
-    """The changes by case."""
-    found: dict[CaseId, list[CaseChange]] = defaultdict(list)
-    query = select(CaseChangeRow).where(in_cases).order_by(col(CaseChangeRow.case_id), col(CaseChangeRow.number))
-    for row in connection.execute(query):
-        found[CaseId(row.case_id)].append(CaseChange.model_validate(row))
-    return found
+class _Answers(NamedTuple):
+    """The answers of people of one kind: their cases, instants and `PersonAnswer.approved_id`.
+
+    `answers_packet` are the conditions, besides case and time, for one that ends the wait of a packet.
+    """
+
+    found: Any
+    at: Any
+    answers_packet: tuple[ColumnElement[bool], ...] = ()
+
+
+def _answers(answer: type[OutboxRow]) -> tuple[_Answers, ...]:
+    """The answers of people that customers may have got: wrote, chose, approved, or sent from their own program."""
+    made_at, is_answer = col(answer.created_at), col(answer.kind) == OutgoingKind.ANSWER
+    has_arrived = col(answer.status).not_in(LOST)
+    wrote = _found(answer, made_at).where(has_arrived, col(answer.kind) == OutgoingKind.PERSON_REPLY)
+    answered_id = col(RenderedMailRow.header_inputs)["parent_mail_id"].as_string()
+    chose = (
+        _found(answer, made_at)
+        .join(RenderedMailRow, is_its_rendered_mail(answer))
+        .where(has_arrived, is_answer, answered_id != col(answer.mail_id))  # a command caused it, not that mail
+    )
+    update = aliased(DeliveryUpdateRow)
+    updated_at, is_its = col(update.updated_at), col(update.outbox_id) == col(answer.id)
+    approved = (
+        _found(answer, updated_at, col(answer.mail_id))
+        .join(update, is_its)
+        .join(RenderedMailRow, is_its_rendered_mail(answer), isouter=True)
+        .where(has_arrived, is_answer, col(update.by).in_(APPROVERS))
+        .where(col(update.before) == OutboxStatus.PROPOSED, col(update.after) == OutboxStatus.READY)
+    )
+    from_own_program = (
+        _found(answer, updated_at)
+        .join(update, is_its)
+        .where(is_answer, col(update.by) == DeliverySource.SENT_FOLDER, col(update.after) == OutboxStatus.CANCELLED)
+    )
+    return (
+        _Answers(wrote, made_at),  # whatever the case was about
+        _Answers(chose, made_at, (answered_id == col(OutboxRow.mail_id),)),
+        _Answers(approved, updated_at, (col(answer.mail_id) == col(OutboxRow.mail_id), _is_whole())),
+        _Answers(from_own_program, updated_at),
+    )
+
+
+def _found(answer: type[OutboxRow], at: Any, approved_id: Any = None) -> Any:
+    return select(col(answer.case_id), at, null() if approved_id is None else approved_id).select_from(answer)
+
+
+def _is_whole() -> ColumnElement[bool]:
+    """Whether an answer leaves no question of its mail open, as far as its data are kept; see `FinalAnswer`."""
+    payload = type_coerce(col(RenderedMailRow.payload), JSON)
+    blocks = func.json_array_length(payload["answers"])
+    answered = func.coalesce(payload["answered"].as_integer(), blocks)
+    return or_(col(RenderedMailRow.mail_id).is_(None), answered >= payload["asked"].as_integer())

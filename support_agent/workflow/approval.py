@@ -21,7 +21,6 @@ from support_agent.answer.verification import Verifier
 from support_agent.cases.autonomy import Autonomy
 from support_agent.cases.commands import digest_of
 from support_agent.cases.handling import Handling, Order
-from support_agent.cases.people import is_of_person, waiting_mails
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
@@ -128,7 +127,7 @@ class Approval:
         except (ConfigError, PermanentError) as error:
             return str(error)
         why = self._why_not_alone(final)
-        return why if why and not is_of_person(self.store, row.id) else ""
+        return why if why and not self.store.waits.is_of_person(row.id) else ""
 
     def _why_not_alone(self, final: FinalAnswer) -> str:
         """Why an answer must not leave without a person's approval, or ""."""
@@ -163,7 +162,7 @@ class Approval:
 
     def _give_back(self, case_id: CaseId, mail_id: MailId, who: str) -> None:
         """Give the case back to the machine, unless a person still has something to do in it besides this mail."""
-        if not waiting_mails(self.store, case_id) - {mail_id}:
+        if not self.store.waits.mails(case_id) - {mail_id}:
             Handling(self.store, self.settings).order(case_id, Order.GIVE_BACK, who, self.now(), "approved")
 
     def _final(self, row: OutboxRecord) -> FinalAnswer:

@@ -16,7 +16,6 @@ import structlog
 
 from support_agent.answer.digest import Age, Counted, Digest, Grown
 from support_agent.cases.breaker import Breaker
-from support_agent.cases.people import waiting_cases
 from support_agent.company.company import Company
 from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
@@ -99,7 +98,7 @@ class WeeklyDigest:
     def digest(self, until: datetime, now: datetime) -> Digest:
         """The numbers of the week before an instant; who waits is counted now."""
         week, growth = coverage_of(self.store, until, 1), coverage_of(self.store, until, 2).growth
-        waiting = waiting_cases(self.store, now - LONGEST_WAIT)
+        waiting = self.store.waits.cases(now - LONGEST_WAIT)
         grown = [one for one in growth if one.now > one.before][:MOST_TOPICS]
         return Digest(
             locale=self.settings.company.locale,

@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from support_agent.cases.people import waiting_cases
 from support_agent.core.modes import Mode
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError
@@ -141,7 +140,7 @@ def test_the_desk_gets_what_waits_with_the_one_command_that_undoes_it(office: Of
     for line in text_of(given.answer).splitlines():
         assert f"| {line}".rstrip() in text.splitlines()
     assert (state(office, given.mail_id), one(office, given.mail_id).reason_code) == (CaseState.OPEN, None)
-    assert waiting_cases(office.store, NOON - timedelta(days=1)) == ()
+    assert office.store.waits.cases(NOON - timedelta(days=1)) == ()
     assert work(later(office, HOLD_S + 1)) == [DESK, JAMES]
     assert all(entry.is_identical for entry in replay(office.store, [given.mail_id]))
 

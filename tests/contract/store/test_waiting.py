@@ -1,11 +1,11 @@
-"""Which cases wait for a person, on each database: by `cases.people`, from what `Store.waits` reads."""
+"""Which cases wait for a person, on each database."""
 
 from __future__ import annotations
 
 import pytest
 from pydantic import JsonValue
 
-from support_agent.cases.people import waiting_cases
+from support_agent.config.settings import StoreSettings
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.records import (
     CaseId,
@@ -13,6 +13,7 @@ from support_agent.store.records import (
     DeliverySource,
     MailId,
     MailStatus,
+    OutboxRecord,
     OutboxStatus,
     OutgoingKind,
 )
@@ -36,7 +37,7 @@ WHOLE: dict[str, JsonValue] = {
 
 
 def waiting(store: Store) -> tuple[WaitingCase, ...]:
-    return waiting_cases(store, NOON - DAY)
+    return store.waits.cases(NOON - DAY)
 
 
 def escalated(store: Store, number: int = 1, case_id: CaseId = CASE) -> MailId:
@@ -126,13 +127,45 @@ def test_a_proposal_ends_it_where_a_person_approved_it_or_answered_elsewhere(
     assert bool(waiting(store)) is not is_answered
 
 
-def test_an_approved_part_leaves_the_rest_to_answer(store: Store) -> None:
-    mail_id = escalated(store)
-    answer = outgoing(mail_id, ANSWER, CASE)
-    row = put(store, answer.model_copy(update={"is_proposed": True, "payload": {**WHOLE, "asked": 2, "answered": 1}}))
-    ready, by, proposed = OutboxStatus.READY, DeliverySource.STAFF, (OutboxStatus.PROPOSED,)
-    store.deliveries.update(row.id, ready, by, "a test", NOON + DAY, proposed)
+BLOCK: JsonValue = {"items": []}
+
+
+@pytest.mark.parametrize(
+    ("data", "is_waiting"),
+    [
+        ({"asked": 2, "answered": 1}, True),
+        ({"asked": 2, "answered": 2}, False),
+        ({"asked": 2, "answered": None, "answers": [BLOCK]}, True),
+        ({"asked": 2, "answered": None, "answers": [BLOCK, BLOCK]}, False),
+    ],
+    ids=["a part", "all", "a part, stored earlier", "all, stored earlier"],
+)
+def test_an_approved_part_leaves_the_rest_to_answer(
+    store: Store, data: dict[str, JsonValue], *, is_waiting: bool
+) -> None:
+    approved(store, escalated(store), {**WHOLE, **data})
+    assert bool(waiting(store)) is is_waiting
+
+
+def test_an_approved_answer_whose_data_are_deleted_counts_as_whole(store: Store) -> None:
+    row = approved(store, escalated(store), {**WHOLE, "asked": 2})
+    for mail in store.outbox.find(status=OutboxStatus.READY):
+        assert store.outbox.claim(mail.id, NOON + DAY)
+        store.outbox.mark_sent(mail.id, "250 ok", NOON + DAY, by="")
+    store.mails.end(row.mail_id, MailStatus.ESCALATED, "approve", None, NOON)
     assert len(waiting(store)) == 1
+    store.retention.run(StoreSettings(outbox_retention_days=7), NOON + 30 * DAY)
+    assert store.outbox.rendered_mail(row.mail_id, ANSWER) is None
+    assert waiting(store) == ()
+
+
+def approved(store: Store, mail_id: MailId, data: dict[str, JsonValue]) -> OutboxRecord:
+    """The answer to a mail that a person has approved."""
+    answer = outgoing(mail_id, ANSWER, CASE).model_copy(update={"is_proposed": True, "payload": data})
+    row = put(store, answer)
+    by, before = DeliverySource.STAFF, (OutboxStatus.PROPOSED,)
+    store.deliveries.update(row.id, OutboxStatus.READY, by, "a test", NOON + DAY, before)
+    return row
 
 
 def test_a_document_is_for_its_mail_and_words_are_for_all_of_the_case(store: Store) -> None:
@@ -195,4 +228,4 @@ def test_reminders_are_counted_from_the_wait_on(store: Store) -> None:
 
 def test_what_came_in_too_long_ago_does_not_wait(store: Store) -> None:
     escalated(store)
-    assert waiting_cases(store, NOON + DAY) == ()
+    assert store.waits.cases(NOON + DAY) == ()

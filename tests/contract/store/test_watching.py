@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.cases.people import waiting_cases
 from support_agent.errors import TransientError
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -38,7 +37,7 @@ def test_the_cases_that_wait_are_those_that_people_are_reminded_of(store: Store)
         escalated(store, number, case_id)
     put(store, outgoing(record(store, 7), OutgoingKind.PERSON_REPLY, OTHER, NOON + 5 * MINUTE))
     for since in (NOON, NOON + 2 * MINUTE, NOON + DAY):
-        people = waiting_cases(store, since)
+        people = store.waits.cases(since)
         oldest = people[0].since if people else None
         assert store.queue.waiting(since, 10) == Waiting(len(people), oldest)
     assert store.queue.waiting(NOON, 1).number == 1

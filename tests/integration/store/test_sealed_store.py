@@ -37,6 +37,7 @@ from support_agent.store.records import (
 from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
+from tests.fakes_desk import order, proposed_in
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
@@ -94,6 +95,17 @@ def test_no_words_of_a_customer_are_in_the_files(office: Office, tmp_path: Path)
     assert use.number == 1
     with opened(tmp_path / "anna.zip") as archive:
         export(office.store, person_of([ANNA], office.settings), archive, "", NOON)
+
+
+@pytest.mark.parametrize("command", ["approve", "document 1"])
+def test_what_a_person_approved_or_chose_ends_the_wait(office: Office, command: str) -> None:
+    """Failure: which mail a chosen document answers was encrypted, and the desk's page showed its case for ever."""
+    given = proposed_in(office)
+    assert office.store.queue.facets().total == len(office.store.waits.cases(NOON)) == 1
+    order(given.office, given.lines[command])
+    assert office.store.queue.facets().total == len(office.store.waits.cases(NOON)) == 0
+    (answer,) = office.store.waits.answers(NOON)
+    assert answer.approved_id == (given.mail_id if command == "approve" else None)
 
 
 def test_a_backup_made_before_cannot_be_read_after(office: Office, tmp_path: Path) -> None:

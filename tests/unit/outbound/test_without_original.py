@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 
 from support_agent.answer.packet import Packet
-from support_agent.cases.people import waiting_cases
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
 from support_agent.outbound.outbox_choices import OutboxChoice, apply_choice
@@ -117,7 +116,7 @@ def test_a_packet_that_bounces_after_a_person_has_answered_is_not_sent_again(off
     work(office)
     assert [row.status for row in of_kind(office, mail_id)] == [FAILED]
     assert alarmed(office) == []
-    assert waiting_cases(office.store, NOON - timedelta(days=1)) == ()
+    assert office.store.waits.cases(NOON - timedelta(days=1)) == ()
 
 
 def test_for_people_the_smaller_packet_is_the_first_once_more(office: Office) -> None:
@@ -128,7 +127,7 @@ def test_for_people_the_smaller_packet_is_the_first_once_more(office: Office) ->
     office.handle(report(envelope=envelope_id(packet.message_id), recipient=DESK, status="5.3.4"))
     work(office)
     assert len(of_kind(office, mail_id)) == 2
-    (waiting,) = waiting_cases(office.store, NOON - timedelta(days=1))
+    (waiting,) = office.store.waits.cases(NOON - timedelta(days=1))
     assert waiting.since == packet.created_at
 
 

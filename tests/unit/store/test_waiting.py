@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 
 from support_agent.cases.handling import Handling, Order
-from support_agent.cases.people import waiting_cases
 from support_agent.desk.coverage import coverage_of
 from support_agent.outbound.outbox_choices import OutboxChoice
 from support_agent.store.desk_records import LabelOutcome, LabelSource
@@ -94,7 +93,7 @@ def test_all_who_ask_whether_a_person_answered_hear_the_same(
     given = proposed_in(office, text=text)
     act(given)
     office, now = given.office, given.office.clock()
-    assert bool(waiting_cases(office.store, now - DAY)) is is_waiting
+    assert bool(office.store.waits.cases(now - DAY)) is is_waiting
     assert office.stages.routing.waits_for_person(CaseId(str(given.answer.case_id))) is is_waiting
     assert coverage_of(office.store, now, 1).people.open == int(is_waiting)
     assert office.store.queue.facets().total == int(is_waiting)
