@@ -32,7 +32,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.tables import CaseRow, MailRow, OutboxRow
 from support_agent.store.waiting import open_packets
-from support_agent.store.watch_records import Waiting
+from support_agent.store.watch_records import WaitCount
 
 NOBODY = ""
 """As an assignee in a filter: cases that nobody has."""
@@ -106,7 +106,7 @@ class Queue:
             found = [(CaseId(case_id), at) for case_id, at in connection.execute(query.limit(limit))]
             return _shown(connection, found)
 
-    def waiting(self, since: datetime, most: int) -> Waiting:
+    def waiting(self, since: datetime, most: int) -> WaitCount:
         """Count the cases that wait, by the newest packets made since an instant; no more packets than `most` count."""
         made_at, kind = col(OutboxRow.created_at), col(OutboxRow.kind)
         packets = select(OutboxRow.id).where(made_at >= since, kind.in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)))
@@ -116,7 +116,7 @@ class Queue:
         counted = select(func.count(listed.c.id.distinct()), func.min(listed.c.since))
         with self.database.read() as connection:
             number, oldest = connection.execute(counted).one()
-            return Waiting(number=number, since=oldest)
+            return WaitCount(number=number, since=oldest)
 
     def facets(self) -> Facets:
         """Count the cases that wait by each value of a filter."""

@@ -61,7 +61,7 @@ class Expiring(StrEnum):
     REFRESH_TOKEN = "refresh_token"
 
 
-class Waiting(NamedTuple):
+class WaitCount(NamedTuple):
     """How many wait, counted up to a limit, and since when the oldest does; None: none waits."""
 
     number: int

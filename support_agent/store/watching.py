@@ -19,7 +19,7 @@ from support_agent.store.database import Database
 from support_agent.store.records import MailId, MailStatus, OutboxStatus
 from support_agent.store.rows import affected, insert_into
 from support_agent.store.tables import AlarmRow, ExpiryRow, MailRow, OutboxRow
-from support_agent.store.watch_records import AlarmKind, AlarmRecord, Expiring, Waiting
+from support_agent.store.watch_records import AlarmKind, AlarmRecord, Expiring, WaitCount
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Watching:
 
     database: Database
 
-    def undecided(self, most: int) -> Waiting:
+    def undecided(self, most: int) -> WaitCount:
         """Count the mails that are `new`, up to a limit."""
         is_new = col(MailRow.status) == MailStatus.NEW
         listed = select(MailRow.id).where(is_new).limit(most).subquery()
         with self.database.read() as connection:
-            return Waiting(
+            return WaitCount(
                 number=connection.scalar(select(func.count()).select_from(listed)) or 0,
                 since=connection.scalar(select(func.min(MailRow.received_at)).where(is_new)),
             )

@@ -23,7 +23,7 @@ from support_agent.store.store import Store
 from support_agent.tools.person_choice import PersonChoice
 
 
-class Waiting(NamedTuple):
+class ProposedAnswer(NamedTuple):
     """An answer that waits for a person, as data and as rendered."""
 
     final: FinalAnswer
@@ -55,15 +55,15 @@ class Labelling:
             done = wrote(words, waiting.final, waiting.rendered, self.company.texts)
             self._keep(mail_id, waiting, done, who, how)
 
-    def _keep(self, mail_id: MailId, waiting: Waiting | None, done: Done, who: str, how: LabelSource) -> None:
+    def _keep(self, mail_id: MailId, waiting: ProposedAnswer | None, done: Done, who: str, how: LabelSource) -> None:
         if waiting is None and self.store.labels.valid_of(mail_id) is not None:
             return  # what waited is judged already, by another command or before the process died
         final = waiting.final if waiting is not None else None
         self.autonomy.judge(mail_id, final, done.outcome, done.choice, who, how, self.now())
 
-    def _waiting(self, mail_id: MailId) -> Waiting | None:
+    def _waiting(self, mail_id: MailId) -> ProposedAnswer | None:
         """The answer to a mail that waits for a person."""
         if (found := self.store.outbox.proposed(mail_id)) is None:
             return None
         _, record = found
-        return Waiting(FinalAnswer.model_validate(record.payload), RenderedAnswer.model_validate(record.spans))
+        return ProposedAnswer(FinalAnswer.model_validate(record.payload), RenderedAnswer.model_validate(record.spans))

@@ -7,7 +7,7 @@ import pytest
 from support_agent.errors import TransientError
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.store.watch_records import AlarmKind, AlarmState, Expiring, Waiting
+from support_agent.store.watch_records import AlarmKind, AlarmState, Expiring, WaitCount
 from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, alarm, outgoing, put, record
 from tests.contract.store.test_queue import OTHER, THIRD
 from tests.contract.store.test_waiting import escalated
@@ -16,12 +16,12 @@ ALARM = OutgoingKind.ALARM
 
 
 def test_undecided_mails_are_counted_up_to_a_limit_with_the_age_of_the_oldest(store: Store) -> None:
-    assert store.watching.undecided(10) == Waiting(0, None)
+    assert store.watching.undecided(10) == WaitCount(0, None)
     store.mails.end(record(store, 1), MailStatus.FILED, "S2", None, NOON)
     for number in (2, 3, 4):
         record(store, number, NOON + number * MINUTE)
-    assert store.watching.undecided(10) == Waiting(3, NOON + 2 * MINUTE)
-    assert store.watching.undecided(2) == Waiting(2, NOON + 2 * MINUTE)
+    assert store.watching.undecided(10) == WaitCount(3, NOON + 2 * MINUTE)
+    assert store.watching.undecided(2) == WaitCount(2, NOON + 2 * MINUTE)
 
 
 def test_the_outbox_is_counted_by_status_up_to_a_limit(store: Store) -> None:
@@ -39,7 +39,7 @@ def test_the_cases_that_wait_are_those_that_people_are_reminded_of(store: Store)
     for since in (NOON, NOON + 2 * MINUTE, NOON + DAY):
         people = store.waits.cases(since)
         oldest = people[0].since if people else None
-        assert store.queue.waiting(since, 10) == Waiting(len(people), oldest)
+        assert store.queue.waiting(since, 10) == WaitCount(len(people), oldest)
     assert store.queue.waiting(NOON, 1).number == 1
 
 
