@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from support_agent.planner.choice import Vote, likeliest_topic
 from support_agent.planner.plan import Call
-from support_agent.store.records import ToolCallRecord
+from support_agent.store.records import Json
 
 _VOTES = TypeAdapter(tuple[Vote, ...])
 
@@ -26,9 +26,9 @@ def topics_for_person(calls: Sequence[Call], *, is_answered: bool) -> tuple[str,
     return _likeliest(call.considered for call in calls if call.question in left)
 
 
-def recorded_topics(calls: Iterable[ToolCallRecord]) -> tuple[str, ...]:
+def recorded_topics(votes: Iterable[Json]) -> tuple[str, ...]:
     """The likeliest topic of each recorded choice, each once."""
-    return _likeliest(_VOTES.validate_python(call.votes or ()) for call in calls)
+    return _likeliest(_VOTES.validate_python(one or ()) for one in votes)
 
 
 def _likeliest(choices: Iterable[Sequence[Vote]]) -> tuple[str, ...]:

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 
-from pydantic import ValidationError
-
 from support_agent.cases.topics import recorded_topics
 from support_agent.core.frozen import Frozen
 from support_agent.planner.plan_run import TOPIC_KINDS
-from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, PlanRecord
+from support_agent.store.plans import RecordedChoice
+from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, ToolCallStatus
 from support_agent.store.store import Store
 
 SURE_GROWTH = 2.0
@@ -75,12 +74,10 @@ class Coverage(Frozen):
 def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
     """Count the mails of the last weeks."""
     since = now - timedelta(weeks=weeks)
-    mails = [mail for mail in store.mails.find(since=since) if mail.received_at <= now]
-    plans = {mail.id: plan for mail in mails if (plan := _plan(store, mail)) is not None}
+    mails, choices = _mails(store, since, now), store.plans.choices(since)
     by_status = Counter(mail.status for mail in mails)
     answered = [mail for mail in mails if mail.status is MailStatus.ANSWERED]
     escalated = (MailStatus.ESCALATED, MailStatus.QUARANTINED)
-    topics = {mail.id: recorded_topics(plans[mail.id].calls) for mail in mails if mail.id in plans}
     return Coverage(
         since=since,
         weeks=weeks,
@@ -90,28 +87,30 @@ def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
         escalated=sum(by_status[status] for status in escalated),
         filed=by_status[MailStatus.FILED],
         waiting=by_status[MailStatus.NEW],
-        answered_by=_shares(topic for mail in answered for topic in _sent(plans.get(mail.id))),
+        answered_by=_shares(topic for mail in answered for topic in _sent(choices.get(mail.id, ()))),
         reasons=_shares(mail.reason_code or "unknown" for mail in mails if mail.status in escalated),
         filed_by=_shares(
             mail.screening_rule or mail.reason_code or "unknown" for mail in mails if mail.status is MailStatus.FILED
         ),
         people=_wait_for_people(store, since, mails),
-        growth=_growth(mails, topics, now - timedelta(weeks=weeks) / 2),
+        growth=_growth(mails, choices, now - timedelta(weeks=weeks) / 2),
     )
 
 
-def _plan(store: Store, mail: MailRecord) -> PlanRecord | None:
-    """The plan; one that another version of the program wrote counts as none."""
-    try:
-        return store.plans.get(mail.id)
-    except ValidationError:
-        return None
+def growth_of(store: Store, now: datetime, weeks: int) -> tuple[Growth, ...]:
+    """Compare the newer half of the last weeks with the older one, as `coverage_of` does."""
+    since = now - timedelta(weeks=weeks)
+    return _growth(_mails(store, since, now), store.plans.choices(since), now - timedelta(weeks=weeks) / 2)
 
 
-def _sent(plan: PlanRecord | None) -> tuple[str, ...]:
+def _mails(store: Store, since: datetime, now: datetime) -> list[MailRecord]:
+    return [mail for mail in store.mails.find(since=since) if mail.received_at <= now]
+
+
+def _sent(choices: Iterable[RecordedChoice]) -> tuple[str, ...]:
     """The topics that were sent."""
-    calls = () if plan is None else plan.calls
-    return recorded_topics(call for call in calls if call.tool in TOPIC_KINDS and call.status == "done")
+    done = (one for one in choices if one.tool in TOPIC_KINDS and one.status == ToolCallStatus.DONE)
+    return recorded_topics(one.votes for one in done)
 
 
 def _shares(names: Iterable[str]) -> tuple[Share, ...]:
@@ -144,12 +143,13 @@ def _wait_for_people(store: Store, since: datetime, mails: Sequence[MailRecord])
 
 
 def _growth(
-    mails: Sequence[MailRecord], topics: Mapping[MailId, Sequence[str]], middle: datetime
+    mails: Sequence[MailRecord], choices: Mapping[MailId, Sequence[RecordedChoice]], middle: datetime
 ) -> tuple[Growth, ...]:
     """The topics by how much they grew, those that grew most first."""
     before, now = Counter[str](), Counter[str]()
     for mail in mails:
-        (before if mail.received_at < middle else now).update(topics.get(mail.id, ()))
+        topics = recorded_topics(one.votes for one in choices.get(mail.id, ()))
+        (before if mail.received_at < middle else now).update(topics)
     found = [
         Growth(topic=topic, before=before[topic], now=now[topic], is_sure=_is_sure(before[topic], now[topic]))
         for topic in before.keys() | now.keys()

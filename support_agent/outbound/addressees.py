@@ -66,7 +66,8 @@ class Addressees:
         except ValidationError:  # another version of the program wrote it
             return ()
         for entry in reversed(timeline.mails if timeline is not None else ()):
-            if topics := recorded_topics(entry.plan.calls if entry.plan is not None else ()):
+            calls = entry.plan.calls if entry.plan is not None else ()
+            if topics := recorded_topics(call.votes for call in calls):
                 return topics
         return ()
 

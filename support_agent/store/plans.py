@@ -9,8 +9,11 @@ tests/contract/store/test_plans.py and test_memory.py.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, delete, insert
 from sqlalchemy.orm import aliased
@@ -19,7 +22,7 @@ from sqlmodel import col, select
 from support_agent.errors import PermanentError
 from support_agent.store import mails
 from support_agent.store.database import Database
-from support_agent.store.records import MailId, PlanRecord, ToolCallRecord
+from support_agent.store.records import Json, MailId, PlanRecord, ToolCallRecord
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import MailRow, OutboxRow, PlanRow, ToolCallRow
 from support_agent.store.vault import about
@@ -50,6 +53,14 @@ def _memory_before() -> Select[str | None]:
 
 
 _MEMORY_BEFORE: Select[str | None] = _memory_before()
+
+
+class RecordedChoice(NamedTuple):
+    """Of a tool call, what says which topic was chosen and what became of it."""
+
+    tool: str
+    status: str
+    votes: Json
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,21 @@ class Plans:
         """Return the plan of a mail; None: it was not planned."""
         with self.database.read() as connection:
             return plan_of(connection, mail_id)
+
+    def choices(self, since: datetime) -> Mapping[MailId, Sequence[RecordedChoice]]:
+        """Return the choices of each planned mail that came in at this instant or later, in their order."""
+        columns: tuple[Any, ...] = (ToolCallRow.mail_id, ToolCallRow.tool, ToolCallRow.status, ToolCallRow.votes)
+        query: Any = (
+            select(*columns)
+            .join(MailRow, col(MailRow.id) == col(ToolCallRow.mail_id))
+            .where(col(MailRow.received_at) >= since)
+            .order_by(col(MailRow.received_at), col(ToolCallRow.seq))
+        )
+        found: dict[MailId, list[RecordedChoice]] = defaultdict(list)
+        with self.database.read() as connection:
+            for mail_id, *choice in connection.execute(query):
+                found[mail_id].append(RecordedChoice(*choice))
+        return found
 
     def planned_at(self, mail_id: MailId) -> datetime | None:
         """Return when a mail was planned; None: it was not."""

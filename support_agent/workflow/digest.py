@@ -20,7 +20,7 @@ from support_agent.company.company import Company
 from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
 from support_agent.core.rounds import Rounds
-from support_agent.desk.coverage import Share, coverage_of
+from support_agent.desk.coverage import Share, coverage_of, growth_of
 from support_agent.engine.steps import known_error
 from support_agent.errors import TransientError
 from support_agent.facts.topics import topics_of
@@ -97,7 +97,7 @@ class WeeklyDigest:
 
     def digest(self, until: datetime, now: datetime) -> Digest:
         """The numbers of the week before an instant; who waits is counted now."""
-        week, growth = coverage_of(self.store, until, 1), coverage_of(self.store, until, 2).growth
+        week, growth = coverage_of(self.store, until, 1), growth_of(self.store, until, 2)
         waiting = self.store.waits.cases(now - LONGEST_WAIT)
         grown = [one for one in growth if one.now > one.before][:MOST_TOPICS]
         return Digest(

@@ -1,8 +1,9 @@
 """`python -m tests.benchmarks.history [--mails N] [--keep FILE]`: what a long history costs.
 
 A store with 1,000,000 made mails (those of `desk_page`) beside an empty one: the processor's time of an answered and of
-a filed mail, of a round of the worker without mail, and of the commands that read the store. Every SQL statement that
-these run is explained by the database; those that read a whole table that grows with the history are printed.
+a filed mail, of a round of the worker without mail, of the desk's queue, of the weekly digest, and of the commands that
+read the store. Every SQL statement that these run is explained by the database; those that read a whole table that
+grows with the history are printed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from support_agent.config.log import configure_log
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.store.queue import QueueFilter
 from support_agent.store.store import Store
 from tests.benchmarks.desk_page import CASES, MAILS, fill
-from tests.fakes_journey import TODAY, Office, make_company, open_office, with_agent, write
+from tests.fakes_journey import NOON, TODAY, Office, make_company, open_office, with_agent, write
 from tests.fakes_worker import FakeMailbox, Shift
 
 TIMES = 7
@@ -94,6 +96,8 @@ def acts_on(store: Store, folder: Path) -> Iterator[dict[str, Act]]:
         "answered mail": lambda: _handle(office, next(numbers), ""),
         "filed mail": lambda: _handle(office, next(numbers), "Auto-Submitted: auto-replied\r\n"),
         "empty round": lambda: shift.agent.run_once(Event()),
+        "queue": lambda: (store.queue.cases(QueueFilter(), 51), store.queue.facets()),
+        "digest": lambda: office.stages.digest.digest(NOON, NOON),
     }
     init(folder / "workspace", TODAY)
     for command in COMMANDS:
@@ -108,9 +112,9 @@ def scans(acts: Mapping[str, Act], file: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     with closing(sqlite3.connect(file)) as explaining:
         for what, act in acts.items():
-            with _statements() as statements:
+            with statements() as sent:
                 act()
-            tables = {table for sql, values in statements for table in _scanned(explaining, sql, values)}
+            tables = {table for sql, values in sent for table in _scanned(explaining, sql, values)}
             if tables:
                 found[what] = sorted(tables)
     return found
@@ -128,16 +132,16 @@ def _scanned(explaining: sqlite3.Connection, sql: str, values: Any) -> Iterator[
 
 
 @contextmanager
-def _statements() -> Iterator[list[tuple[str, Any]]]:
+def statements() -> Iterator[list[tuple[str, Any]]]:
     """All statements that this process sends to any database meanwhile."""
-    statements: list[tuple[str, Any]] = []
+    sent: list[tuple[str, Any]] = []
 
     def before(_connection: object, _cursor: object, sql: str, values: Any, _context: object, many: bool) -> None:
-        statements.append((sql, values[0] if many else values))
+        sent.append((sql, values[0] if many else values))
 
     event.listen(Engine, "before_cursor_execute", before)
     try:
-        yield statements
+        yield sent
     finally:
         event.remove(Engine, "before_cursor_execute", before)
 

@@ -6,11 +6,14 @@ import hashlib
 
 import pytest
 from pydantic import JsonValue
+from sqlalchemy import update
 
 from support_agent.errors import PermanentError
+from support_agent.store.plans import RecordedChoice
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
-from tests.contract.store.examples import call, outgoing, plan, put, record
+from support_agent.store.tables import PlanRow
+from tests.contract.store.examples import MINUTE, NOON, call, outgoing, plan, put, record
 
 
 def test_a_plan_comes_back_as_it_was(store: Store) -> None:
@@ -55,6 +58,21 @@ def test_a_plan_needs_its_mail(store: Store) -> None:
     with pytest.raises(PermanentError, match="not in the store"):
         store.plans.save(plan(unknown))
     assert store.plans.get(unknown) is None
+
+
+def test_the_choices_of_all_mails_since_an_instant_are_read_at_once(store: Store) -> None:
+    """Rule: what another version of the program wrote beside them stops nothing."""
+    first, second = record(store, 1), record(store, 2, NOON + MINUTE)
+    record(store, 3, NOON + MINUTE)
+    calls = (call(0), call(1).model_copy(update={"tool": "escalate", "votes": []}))
+    for mail_id in (first, second):
+        store.plans.save(plan(mail_id, calls=calls))
+    chosen = [RecordedChoice(one.tool, one.status, one.votes) for one in calls]
+    assert store.plans.choices(NOON) == {first: chosen, second: chosen}
+    assert store.plans.choices(NOON + MINUTE) == {second: chosen}
+    with store.database.write() as connection:
+        connection.execute(update(PlanRow).values(outcome="unheard of"))
+    assert store.plans.choices(NOON + MINUTE) == {second: chosen}
 
 
 def test_a_document_version_is_stored_once(store: Store) -> None:

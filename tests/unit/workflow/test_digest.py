@@ -17,6 +17,7 @@ from support_agent.desk.coverage import coverage_of
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import replay
 from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind
+from tests.benchmarks.history import statements
 from tests.fakes_journey import ANNA, DESK, JAMES, Office, write
 from tests.fakes_worker import At, dying_at_the_outbox, work
 from tests.unit.seen import CANCEL, HUMAN, OFF_TOPIC, PACKET, REFUND, one, opened, reason_told, text_of
@@ -100,6 +101,17 @@ def test_it_has_the_numbers_of_coverage(weekly: Office, clock: At) -> None:
         assert line in text.splitlines()
     assert opened(digest)["Subject"] == "2 of 7 mails answered in the week from Monday, 16 November 2026"
     assert (digest.recipient, digest.status, digest.case_id) == (LEAD, OutboxStatus.SENT, None)
+
+
+def test_it_asks_the_store_as_often_for_many_mails_as_for_one(weekly: Office) -> None:
+    """Failure: it read the plan and the calls of each mail of two weeks, one after the other."""
+    weekly.handle(write(REFUND, sender=JAMES, number=9))
+    with statements() as for_one:
+        weekly.stages.digest.digest(MONDAY, MONDAY)
+    a_week(weekly)
+    with statements() as for_many:
+        weekly.stages.digest.digest(MONDAY, MONDAY)
+    assert len(for_many) == len(for_one) > 0
 
 
 def test_no_word_of_a_customer_is_in_it(weekly: Office, clock: At) -> None:
