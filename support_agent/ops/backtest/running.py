@@ -160,7 +160,9 @@ def with_own(settings: Settings, own: Sequence[str]) -> Settings:
     return settings.model_copy(update={"agent": agent})
 
 
-def past_of(mails: PastMails, own: Sequence[str], bench: Bench, work: Path, progress: Callable[[RunProgress], None]) -> Past:
+def past_of(
+    mails: PastMails, own: Sequence[str], bench: Bench, work: Path, progress: Callable[[RunProgress], None]
+) -> Past:
     """Pair the mails and decide the questions; what an earlier run left in the folder `work` is not decided again.
 
     Raises:
