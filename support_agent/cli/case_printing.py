@@ -29,10 +29,11 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.cases.decision import Decision
     from support_agent.cases.intentions import Intention
     from support_agent.ops.dry_run import DryRunResult
-    from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
+    from support_agent.ops.explain import CallStory, CaseStory, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
     from support_agent.ops.replay import PlanResult, Replanned, Replayed, ReplayReport, Status
     from support_agent.ops.retrieval_report import RetrievalReport
+    from support_agent.planner.choice import Vote
     from support_agent.store.desk_records import CaseChange
 
 RUNNERS_UP = 4
@@ -193,7 +194,7 @@ def _plan(plan: PlanStory) -> Iterator[str]:
     for number, question in enumerate(plan.questions, start=1):
         yield f"  question {number}: {clean_line(question)}"
         calls = [call for call in plan.calls if call.question == number]
-        before: tuple[Considered, ...] = ()
+        before: tuple[Vote, ...] = ()
         for call in calls:
             yield from _call(call, show_considered=call.considered != before)
             before = call.considered or before

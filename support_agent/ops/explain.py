@@ -52,28 +52,10 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 
 
-class Considered(Frozen):
-    """An option of a choice with its votes; `key` is a topic ("document:6") or a member of a closed set."""
+class CallStory(Call):
+    """One call, made or not, and as a line; `considered` holds the votes on the chosen option and its runners-up."""
 
-    key: str
-    probability: float
-    similarity: float
-    picked: float | None
-    judged: float | None
-
-
-class CallStory(Frozen):
-    """One call, made or not; `considered` holds the chosen option and its runners-up."""
-
-    question: int
     call: str
-    tool: str
-    args: dict[str, str | int | bool]
-    confidence: float
-    threshold: float
-    status: str
-    result: str
-    considered: tuple[Considered, ...]
 
 
 class PlanStory(Frozen):
@@ -335,18 +317,8 @@ def _plan_story(record: PlanRecord) -> PlanStory:
 
 
 def _call_story(call: Call) -> CallStory:
-    votes = ranked(call.considered)
-    return CallStory(
-        question=call.question,
-        call=call_text(call.tool, call.args),
-        tool=call.tool,
-        args=call.args,
-        confidence=call.confidence,
-        threshold=call.threshold,
-        status=call.status,
-        result=call.result,
-        considered=tuple(Considered.model_validate(vote, from_attributes=True) for vote in votes),
-    )
+    likeliest_first = call.model_copy(update={"considered": ranked(call.considered)})
+    return CallStory(call=call_text(call.tool, call.args), **dict(likeliest_first))
 
 
 def _sent_story(row: OutboxRecord, record: RenderedMailRecord, updates: tuple[DeliveryUpdate, ...]) -> SentStory:
