@@ -10,10 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
+from dbos import DBOS
+
 from support_agent.app.wiring import wire
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, EngineSettings, Settings
-from support_agent.engine.database import engine_url
+from support_agent.engine.database import engine_url, prepare
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.ops.backup.company_files import Configured
 from support_agent.ops.backup.making import make_backup
@@ -72,6 +74,13 @@ def live(office: Office, mailbox: FakeMailbox, at: At = lambda _mail_id, _place:
         worker.run_once(Event())
     finally:
         engine.stop(timeout_s=1)
+
+
+def create_engine_tables(store_url: str) -> None:
+    """Create the engine's tables beside a store, as the first launch of a worker does."""
+    url = engine_url(store_url)
+    prepare(url)
+    DBOS.migrate(url)
 
 
 def configured(folder: Path, settings: Settings) -> Configured:

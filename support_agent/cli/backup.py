@@ -29,7 +29,7 @@ class _CreatesByDefault(TyperGroup):
 
 backup_app = typer.Typer(
     cls=_CreatesByDefault,
-    help="Back up the store, the engine's records and the company's files: `backup FOLDER`.",
+    help="Back up the store and the company's files: `backup FOLDER`.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -71,7 +71,7 @@ def create(
 ) -> None:
     """Make a backup of all mailboxes while the worker runs, and print its path. `backup FOLDER` does the same.
 
-    It has the store, the engine's records, the configuration, policies, templates, accounts.toml and the calibration.
+    It has the store, the configuration, policies, templates, accounts.toml and the calibration.
     It has no secret that comes from the environment or from a file of its own, and no index, which is computed again.
     """
     from support_agent.config.loading import load_brands
@@ -110,7 +110,7 @@ def restore(
     exact: Annotated[
         bool,
         typer.Option(
-            "--exact", help="The worker was stopped before the backup and has not run since: go on exactly there."
+            "--exact", help="The worker was stopped before the backup and has not run since: go on from there."
         ),
     ] = False,
     to: Annotated[

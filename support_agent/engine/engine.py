@@ -30,7 +30,7 @@ from support_agent.config.sources import shown_url
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.size_limits import first_line
 from support_agent.core.vanished_server import noticed_within
-from support_agent.engine.database import add_unixepoch, is_postgresql, mapped_errors, prepare
+from support_agent.engine.database import is_postgresql, mapped_errors, prepare
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.queues import Announcements, Queues
@@ -294,18 +294,6 @@ def _next_place(client: DBOSClient | type[DBOS]) -> int:
     """The place behind all mails that are queued, and those that run: one whose process dies is queued again there."""
     active = client.list_workflows(status=ACTIVE, load_input=False, load_output=False)
     return 1 + max((status.priority or 0 for status in active), default=0)
-
-
-def create_tables(url: str) -> None:
-    """Create the engine's tables where there are none, as the first launch does.
-
-    Raises:
-        ConfigError: a newer version made them.
-    """
-    add_unixepoch()
-    refuse_newer(url, KNOWN_SCHEMA)
-    _route_library_log()
-    DBOS.migrate(url)
 
 
 def _route_library_log() -> None:

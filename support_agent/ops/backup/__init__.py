@@ -1,1 +1,1 @@
-"""Backups of the store, the engine's records and the company's files, and how they are restored."""
+"""Backups of the store and the company's files, and how they are restored."""

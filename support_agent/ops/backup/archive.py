@@ -61,8 +61,9 @@ class DatabaseCopy(Frozen):
 class Manifest(Frozen):
     """What a backup has. The keys of `stores` are the names of brands, "" for the first mailbox.
 
-    `is_quiet`: no worker ran at the instant of the copy. `engine` is None if no worker has ever run. `configuration` is
-    the name of the configuration among `files`. `left_out`: files with secrets, which a backup never has.
+    `is_quiet`: no worker ran at the instant of the copy. `configuration` is the name of the configuration among
+    `files`. `left_out`: files with secrets, which a backup never has. `engine`: the engine's records, which older
+    versions copied; they are verified and not restored.
     """
 
     format: int = FORMAT
@@ -70,10 +71,10 @@ class Manifest(Frozen):
     made_at: AwareDatetime
     is_quiet: bool
     stores: Mapping[str, DatabaseCopy]
-    engine: DatabaseCopy | None
     configuration: str
     files: tuple[Part, ...]
     left_out: tuple[str, ...] = ()
+    engine: DatabaseCopy | None = None
 
     @property
     def parts(self) -> Iterator[Part]:

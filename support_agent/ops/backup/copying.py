@@ -12,7 +12,6 @@ from typing import Any, cast
 from sqlalchemy import Connection, MetaData, Table, text
 from sqlalchemy.exc import DBAPIError
 
-from support_agent.engine import schema as engine_schema
 from support_agent.ops.backup.archive import Part
 from support_agent.store.tables import Row
 
@@ -20,12 +19,10 @@ OLDER_TABLES = ("letters", "settlements")
 """Names of tables before migration 0005."""
 
 
-def tables_of(connection: Connection, schema: str | None) -> list[Table]:
-    """The tables that a backup has of a schema, those that others refer to first: the engine's, else the store's."""
-    of_engine, metadata = schema == engine_schema.SCHEMA, MetaData(schema=schema)
-    metadata.reflect(
-        connection, only=lambda name, _: name != engine_schema.VERSION_TABLE if of_engine else is_of_store(name)
-    )
+def tables_of(connection: Connection, schema: str | None = None) -> list[Table]:
+    """The tables of a store, those that others refer to first."""
+    metadata = MetaData(schema=schema)
+    metadata.reflect(connection, only=lambda name, _: is_of_store(name))
     return metadata.sorted_tables
 
 
@@ -34,14 +31,14 @@ def is_of_store(name: str) -> bool:
     return name in Row.metadata.tables or name in OLDER_TABLES
 
 
-def copy_out(connection: Connection, table: str, columns: list[str], schema: str | None) -> Iterator[bytes]:
+def copy_out(connection: Connection, table: str, columns: list[str]) -> Iterator[bytes]:
     """The rows of a table, in the form of COPY, in pieces of bounded size."""
-    with _copying(connection, f"{_target(connection, table, columns, schema)} TO STDOUT") as rows:
+    with _copying(connection, f"{_target(connection, table, columns)} TO STDOUT") as rows:
         for piece in rows:
             yield bytes(piece)
 
 
-def copy_in(connection: Connection, part: Part, pieces: Iterator[bytes], schema: str | None) -> None:
+def copy_in(connection: Connection, part: Part, pieces: Iterator[bytes], schema: str) -> None:
     """Put the rows of a part into its table, which has at least its columns."""
     target = _target(connection, part.table, part.columns, schema)
     with _copying(connection, f"{target} FROM STDIN") as rows:
@@ -50,7 +47,7 @@ def copy_in(connection: Connection, part: Part, pieces: Iterator[bytes], schema:
 
 
 def copy_rows(
-    connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], schema: str | None
+    connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], schema: str
 ) -> None:
     """Put rows into a table, which has at least these columns."""
     with _copying(connection, f"{_target(connection, table, columns, schema)} FROM STDIN") as copied:
@@ -71,7 +68,7 @@ def _copying(connection: Connection, statement: str) -> Iterator[Any]:
         raise cast(DBAPIError, DBAPIError.instance(None, None, error, driver, hide_parameters=True)) from error
 
 
-def _target(connection: Connection, table: str, columns: Sequence[str], schema: str | None) -> str:
+def _target(connection: Connection, table: str, columns: Sequence[str], schema: str | None = None) -> str:
     names = ", ".join(quoted(connection, column) for column in columns)
     return f"COPY {quoted(connection, table, schema)} ({names})"
 

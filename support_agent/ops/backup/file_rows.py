@@ -1,8 +1,7 @@
-"""Rows of a copied SQLite file, as PostgreSQL takes them: so a store, with the engine's records, moves to a server.
+"""Rows of a copied SQLite file, as PostgreSQL takes them: so a store moves to a server.
 
 The tables of both are the same at the same revision, and values are copied as they are stored, encrypted or not. Only
-these are kept in another way: SQLite has instants as text without a zone, in UTC, and may have fractions in a column of
-integers, such as the milliseconds that DBOS computes.
+instants are kept in another way: SQLite has them as text without a zone, in UTC.
 
 Checked by tests/unit/ops/test_file_rows.py and tests/integration/backup/test_moving.py.
 """
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Column, DateTime, Integer, Table
+from sqlalchemy import Column, DateTime, Table
 
 from support_agent.errors import PermanentError
 
@@ -55,8 +54,4 @@ def rows_of(file: sqlite3.Connection, table: Table, columns: Sequence[str]) -> I
 
 def _selected(column: Column[Any]) -> str:
     name = f'"{column.name}"'
-    if isinstance(column.type, DateTime):
-        return f"{name} || '+00'"
-    if isinstance(column.type, Integer):
-        return f"CASE typeof({name}) WHEN 'real' THEN CAST(round({name}) AS INTEGER) ELSE {name} END"
-    return name
+    return f"{name} || '+00'" if isinstance(column.type, DateTime) else name

@@ -1,4 +1,4 @@
-"""Makes a backup while workers go on: the databases of one instant, and the company's files.
+"""Makes a backup while workers go on: each store as it was at one instant, and the company's files.
 
 Invariant: nothing but the backup is written, and it is whole or has no name. Checked by tests/integration/backup.
 """
@@ -50,16 +50,14 @@ def _fill(made: Path, brands: Mapping[str, Configured], now: datetime) -> Manife
     urls = {brand: one.settings.store.url for brand, one in brands.items()}
     timeout_s = settings.store.timeout_s
     was_quiet = _is_quiet(urls, timeout_s)
-    with pinned(urls, timeout_s) as (stores, engine):
+    with pinned(urls, timeout_s) as stores:
         is_quiet = was_quiet and _is_quiet(urls, timeout_s)
         copied = {brand: store.copy(made, f"stores/{brand or FIRST}") for brand, store in stores.items()}
-        records = engine.copy(made, "engine") if engine is not None else None
     return Manifest(
         program=version("support-agent"),
         made_at=now,
         is_quiet=is_quiet,
         stores=copied,
-        engine=records,
         configuration=config.name,
         files=copy_files(made, config, brands.values()),
         left_out=tuple(name for one in brands.values() for name in left_out(one.settings)),

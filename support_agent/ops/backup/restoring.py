@@ -26,7 +26,6 @@ from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
 from support_agent.store.audit import Act
-from support_agent.store.database import mapped_errors
 from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import JsonObject
@@ -34,9 +33,6 @@ from support_agent.store.store import Store
 
 SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours."""
-
-
-START_FIRST = "start this version once on the SQLite store, and stop it, before you make the backup"
 
 
 class Restored(NamedTuple):
@@ -65,13 +61,13 @@ def restore(
     may_replace: bool = False,
     is_exact: bool = False,
 ) -> Restored:
-    """Restore the stores of a backup, and the engine's records.
+    """Restore the stores of a backup.
 
     Args:
         brands: The settings by brand; "" is the first mailbox.
         holder: Describes this process to others, as for `only_process`.
         may_replace: A store that has mails is replaced and kept aside.
-        is_exact: Nothing has happened since the backup: the workers go on exactly there.
+        is_exact: Nothing has happened since the backup: the workers go on with it.
     Raises:
         ConfigError: a worker runs, a store has mails, a newer version of the program made the backup, or the keys of
             its encrypted mails are not there.
@@ -90,12 +86,9 @@ def restore(
         if (kept := _finish_earlier(targets, now)) is not None:
             return Restored(manifest, True, kept)
         _refuse_full(manifest, targets, brands, is_exact=is_exact, may_replace=may_replace)
-        if is_exact:
-            _create_records(manifest, brands)
         uncertain = forgotten = unreadable = 0
         for brand, target in targets.items():
-            engine = manifest.engine if is_exact else None
-            target.stage(archive, manifest.stores[brand], engine)
+            target.stage(archive, manifest.stores[brand])
             with target.staged(key_settings(brands[brand].store)) as store:
                 store.upgrade()
                 store.sealing.require_any_keys()
@@ -111,16 +104,6 @@ def restore(
                 store.audit.add(Act.RESTORED, "the operator", now, about)
                 uncertain += doubted
         return Restored(manifest, False, _exchange(targets, now), uncertain, forgotten, unreadable)
-
-
-def _create_records(manifest: Manifest, brands: Mapping[str, Settings]) -> None:
-    """Create the engine's tables on a server; a SQLite file brings its own."""
-    url = brands[""].store.url
-    if manifest.engine is not None and is_postgresql(url):
-        from support_agent.engine.engine import create_tables
-
-        with mapped_errors():
-            create_tables(url)
 
 
 def put_in_doubt(store: Store, made_at: datetime, now: datetime, imap: ImapSettings) -> int:
@@ -148,26 +131,9 @@ def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations
         with Store.open(settings.store.url, migrations_dir, keys=key_settings(settings.store)) as store:
             if not store.database.knows(copy.schema_version):
                 raise _newer(manifest, f"schema {copy.schema_version}", f"schemas up to {store.database.head()}")
-    if is_exact:
-        _refuse_inexact(manifest, is_on_server=is_postgresql(brands[""].store.url))
-
-
-def _refuse_inexact(manifest: Manifest, *, is_on_server: bool) -> None:
-    """Refuse to go on exactly where a worker was still running, or with records that do not fit the library."""
-    from support_agent.engine.engine import KNOWN_SCHEMA  # loads the library, which takes a second
-
-    if not manifest.is_quiet:
+    if is_exact and not manifest.is_quiet:
         what = "a worker was running when this backup was made, so something has happened since"
         raise ConfigError(f"{what}: restore it without --exact", code="backup")
-    engine = manifest.engine
-    if engine is None or engine.schema_version is None:
-        return
-    if int(engine.schema_version) > KNOWN_SCHEMA:
-        raise _newer(manifest, f"engine tables {engine.schema_version}", f"those up to {KNOWN_SCHEMA}")
-    if is_on_server and int(engine.schema_version) < KNOWN_SCHEMA:
-        what = f"the engine's records are of an older version (support-agent {manifest.program})"
-        todo = "restore with that version, then upgrade" if engine.kind == "postgresql" else START_FIRST
-        raise ConfigError(f"{what}: {todo}; or without --exact", code="schema")
 
 
 def _newer(manifest: Manifest, has: str, knows: str) -> ConfigError:

@@ -43,7 +43,7 @@ MAY_CREATE = text(
 
 
 class Target(Protocol):
-    """A store, and the engine's records beside it, that a backup takes the place of."""
+    """A store that a backup takes the place of; the engine's records beside it make room for new ones."""
 
     def is_pending(self) -> bool:
         """Whether a restore was pledged and not finished."""
@@ -58,8 +58,8 @@ class Target(Protocol):
             ConfigError: it says what to do.
         """
 
-    def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
-        """Copy the backup beside the store before; `engine` None: no records of the engine."""
+    def stage(self, archive: Path, store: DatabaseCopy) -> None:
+        """Copy the backup beside the store before."""
 
     def staged(self, keys: KeySettings) -> Store:
         """The staged store, to be upgraded; it has the keys of the store that it will be."""
@@ -121,14 +121,13 @@ class FileTarget:
     def check(self) -> None:
         pass
 
-    def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
+    def stage(self, archive: Path, store: DatabaseCopy) -> None:
         self.discard()
         for folder in ("new", "old"):
             (self._unfinished / folder).mkdir(mode=0o700, parents=True)
         for name in self._files:
-            copy = store if name == "store" else engine
-            # Without records the engine's file is empty, and the next start makes its tables.
-            chunks = read_chunks(archive / copy.parts[0].path) if copy is not None else iter(())
+            # The engine's file is empty, and the next start makes its tables.
+            chunks = read_chunks(archive / store.parts[0].path) if name == "store" else iter(())
             write_part(self._unfinished, f"new/{name}", chunks)
 
     def staged(self, keys: KeySettings) -> Store:
@@ -242,7 +241,7 @@ class ServerTarget:
                 what = f"the schema {schema} has tables of another program: {', '.join(sorted(here))}"
                 raise ConfigError(f"{what}; name an empty database", code="database")
 
-    def stage(self, archive: Path, store: DatabaseCopy, engine: DatabaseCopy | None) -> None:
+    def stage(self, archive: Path, store: DatabaseCopy) -> None:
         self.discard()
         with self._connected() as connection:
             connection.execute(text(f"CREATE SCHEMA {self._unfinished}"))
@@ -251,35 +250,23 @@ class ServerTarget:
         with self.staged(KeySettings()) as staged:
             staged.database.upgrade(store.schema_version)
         with self._connected() as connection:
-            self._copy(connection, archive, store, tables_from=self._unfinished)
-            if engine is not None and self._has_engine:
-                for table in tables_of(connection, engine_schema.SCHEMA):
-                    here = quoted(connection, f"{ENGINE_PREFIX}{table.name}", self._unfinished)
-                    there = quoted(connection, table.name, engine_schema.SCHEMA)
-                    connection.execute(text(f"CREATE TABLE {here} (LIKE {there})"))
-                self._copy(connection, archive, engine, tables_from=engine_schema.SCHEMA, prefix=ENGINE_PREFIX)
+            self._copy(connection, archive, store)
 
-    def _copy(
-        self, connection: Connection, archive: Path, copy: DatabaseCopy, *, tables_from: str, prefix: str = ""
-    ) -> None:
+    def _copy(self, connection: Connection, archive: Path, copy: DatabaseCopy) -> None:
         """Put the rows of a copy into the staged tables.
 
-        Args:
-            tables_from: The schema that says which tables there are, and of which columns.
-            prefix: Begins the names of the staged tables.
         Raises:
             PermanentError: the copy cannot be read.
         """
         if copy.kind == "postgresql":
             for part in copy.parts:
-                staged_part = part.model_copy(update={"table": f"{prefix}{part.table}"})
-                copy_in(connection, staged_part, read_chunks(archive / part.path), self._unfinished)
+                copy_in(connection, part, read_chunks(archive / part.path), self._unfinished)
             return
         with file_rows.opened(archive / copy.parts[0].path) as file:
-            for table in tables_of(connection, tables_from):
+            for table in tables_of(connection, self._unfinished):
                 if columns := file_rows.columns_of(file, table):
                     rows = file_rows.rows_of(file, table, columns)
-                    copy_rows(connection, f"{prefix}{table.name}", columns, rows, self._unfinished)
+                    copy_rows(connection, table.name, columns, rows, self._unfinished)
 
     def staged(self, keys: KeySettings) -> Store:
         given = self._url.query.get("options", "")
@@ -305,37 +292,27 @@ class ServerTarget:
             before = [name for name in inspect(connection).get_table_names(here) if _is_ours(name)]
             for name in before:
                 connection.execute(text(f"ALTER TABLE {quoted(connection, name, here)} SET SCHEMA {kept}"))
-            staged = inspect(connection).get_table_names(RESTORING)
-            has_records = self._has_engine and self._exchange_records(connection, kept, staged)
-            for name in staged:
-                if not name.startswith(ENGINE_PREFIX):
-                    there = quoted(connection, name, RESTORING)
-                    connection.execute(text(f"ALTER TABLE {there} SET SCHEMA {quoted(connection, here)}"))
+            has_records = self._has_engine and self._put_records_aside(connection, kept)
+            for name in filter(_is_ours, inspect(connection).get_table_names(RESTORING)):
+                there = quoted(connection, name, RESTORING)
+                connection.execute(text(f"ALTER TABLE {there} SET SCHEMA {quoted(connection, here)}"))
             connection.execute(text(f"DROP SCHEMA {RESTORING} CASCADE"))
             if not before and not has_records:
                 connection.execute(text(f"DROP SCHEMA {kept} CASCADE"))
         return kept if before or has_records else ""
 
-    def _exchange_records(self, connection: Connection, kept: str, staged: list[str]) -> bool:
-        """Keep the engine's records before aside, and put the staged ones, or none, in their place.
-
-        Returns:
-            Whether there were any before.
-        """
+    def _put_records_aside(self, connection: Connection, kept: str) -> bool:
+        """Keep the engine's records before aside, and leave none in their place; return whether there were any."""
         if engine_schema.version_of(connection) is None:
             return False
-        tables, had_any = tables_of(connection, engine_schema.SCHEMA), False
-        for table in tables:
-            aside = f"{kept}.{quoted(connection, f'{ENGINE_PREFIX}{table.name}')}"
-            there = quoted(connection, table.name, engine_schema.SCHEMA)
+        names, had_any = inspect(connection).get_table_names(engine_schema.SCHEMA), False
+        tables = {name: quoted(connection, name, engine_schema.SCHEMA) for name in names}
+        del tables[engine_schema.VERSION_TABLE]
+        for name, there in tables.items():
+            aside = f"{kept}.{quoted(connection, f'engine_{name}')}"
             connection.execute(text(f"CREATE TABLE {aside} AS TABLE {there}"))
             had_any = had_any or connection.execute(text(f"SELECT 1 FROM {aside} LIMIT 1")).first() is not None
-        names = ", ".join(quoted(connection, table.name, engine_schema.SCHEMA) for table in tables)
-        connection.execute(text(f"TRUNCATE {names}"))
-        for table in tables:
-            if (name := f"{ENGINE_PREFIX}{table.name}") in staged:
-                there = quoted(connection, table.name, engine_schema.SCHEMA)
-                connection.execute(text(f"INSERT INTO {there} SELECT * FROM {quoted(connection, name, RESTORING)}"))
+        connection.execute(text(f"TRUNCATE {', '.join(tables.values())}"))
         return had_any
 
     def discard(self) -> None:
@@ -356,10 +333,6 @@ class ServerTarget:
         with mapped_errors(), engine.begin() as connection:
             connection.execute(text(f"SET LOCAL lock_timeout = {math.ceil(self._timeout_s * 1000)}"))
             yield connection
-
-
-ENGINE_PREFIX = "engine_"
-"""Begins the names of the engine's tables where they lie beside those of the store."""
 
 
 def _is_ours(name: str) -> bool:

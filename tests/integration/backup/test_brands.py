@@ -10,8 +10,6 @@ import pytest
 
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
-from support_agent.engine.database import engine_url
-from support_agent.engine.engine import create_tables
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import read, verify
 from support_agent.ops.backup.company_files import Configured, restore_files
@@ -21,7 +19,7 @@ from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
-from tests.backups import HOLDER, configured
+from tests.backups import HOLDER, configured, create_engine_tables
 from tests.contract.store.examples import MIGRATIONS, NOON, raw, record
 from tests.integration.backup.test_kills import is_refused
 from tests.kills import changes_of, killed_before
@@ -36,7 +34,7 @@ def brands_in(folder: Path, empty_store: Path) -> Brands:
         place.mkdir(exist_ok=True)
         url = f"sqlite:///{shutil.copy(empty_store, place / 'store.sqlite3')}"
         found[brand] = configured(place, Settings(store=StoreSettings(url=url)))
-    create_tables(engine_url(found[""].settings.store.url))
+    create_engine_tables(found[""].settings.store.url)
     return found
 
 

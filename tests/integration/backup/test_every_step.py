@@ -1,7 +1,7 @@
 """Backups at every step and every write of journeys, taken while the agent works: each is safe to go on from.
 
-Exactly where it was, if nothing has happened since: each journey ends as if it had been killed there. After a disaster:
-no customer hears of the restored agent, and a person has each mail that was not ended.
+If nothing has happened since, each mail that was not ended is handled again and ends as it would have. After a
+disaster no customer hears of the restored agent, and a person has each mail that was not ended.
 """
 
 from __future__ import annotations
@@ -51,12 +51,6 @@ class Life(NamedTuple):
 
     places: frozenset[Kill]
     """All places, and not only those of the backups."""
-
-    @property
-    def unrecorded(self) -> list[Taken]:
-        """The last backup in each of some steps: its work is done, and the engine does not know of it."""
-        found = list({(taken.mail_id, taken.place.step): taken for taken in self.taken}.values())
-        return [taken for taken in found if taken.place.step in ("route", "plan", "answer", "send")]
 
     @property
     def different(self) -> list[Taken]:
@@ -121,14 +115,22 @@ def test_every_step_is_a_place_for_a_backup(life: Life) -> None:
     assert Kill("send", 6) in life.places
 
 
-def test_work_goes_on_exactly_where_a_backup_was_taken(life: Life, restored: Office) -> None:
-    """Rule: a backup is what a `kill -9` at its instant would have left, whatever the engine has recorded by then."""
-    for taken in life.unrecorded:
+def test_work_goes_on_from_wherever_a_backup_was_taken(life: Life, restored: Office) -> None:
+    """Rule: a mail in hand is decided again, and what it has put into the outbox stays: nothing lost, nothing twice."""
+    ended = 0
+    for taken in life.different:
         _restored(restored, taken, is_exact=True)
+        was_sending = bool(restored.store.outbox.find(status=OutboxStatus.SENDING))
         live(restored, life.mailbox)
         arrived = taken.arrived + Counter(recipients(restored))
-        assert arrived == {ANNA: 1, JAMES: 1, DESK: 1}, taken
-        assert {mail.id: mail.status for mail in restored.store.mails.find()} == STATUSES, taken
+        assert all(arrived[customer] <= 1 for customer in CUSTOMERS.values()), taken
+        for mail_id in STATUSES:
+            _is_cared_for(restored.store, mail_id, taken)
+        if not was_sending:  # else nobody knows whether that mail has gone out
+            assert arrived == {ANNA: 1, JAMES: 1, DESK: 1}, taken
+            assert {mail.id: mail.status for mail in restored.store.mails.find()} == STATUSES, taken
+            ended += 1
+    assert ended > len(life.different) / 2
 
 
 def test_after_a_disaster_no_customer_hears_of_the_restored_agent(life: Life, restored: Office) -> None:

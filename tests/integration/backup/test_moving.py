@@ -16,10 +16,7 @@ from pydantic import SecretStr
 from sqlalchemy import NullPool, create_engine, make_url, select, text
 
 from support_agent.config.settings import Settings, StoreSettings
-from support_agent.engine.database import engine_url
-from support_agent.engine.engine import create_tables
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.ops.backup.archive import read
 from support_agent.ops.backup.key_copy import copy_keys
 from support_agent.store.audit import Act
 from support_agent.store.connections import normalise_url
@@ -28,9 +25,9 @@ from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.acceptance.test_older_version import KEPT
-from tests.backups import HOLDER, back_up, put_back
+from tests.backups import HOLDER, back_up, create_engine_tables, put_back
 from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
-from tests.integration.backup.test_refusals import opened, rewritten
+from tests.integration.backup.test_refusals import opened
 
 pytestmark = pytest.mark.servers
 
@@ -249,20 +246,8 @@ def test_bytes_and_times_arrive_as_they_were_however_the_server_writes_them(
 
 
 def test_a_move_into_an_empty_database_keeps_nothing_aside(old: Settings, new: Settings, tmp_path: Path) -> None:
-    create_tables(engine_url(old.store.url))
+    create_engine_tables(old.store.url)
     assert put_back(back_up(old, tmp_path / "backups"), new, is_exact=True).kept == ()
-
-
-def test_records_of_an_older_engine_are_not_moved_exactly(old: Settings, new: Settings, tmp_path: Path) -> None:
-    """Rule: their tables would not be those of the server; the error says how they become so."""
-    create_tables(engine_url(old.store.url))
-    archive = back_up(old, tmp_path / "backups")
-    engine = read(archive).engine
-    assert engine is not None
-    rewritten(archive, engine=engine.model_copy(update={"schema_version": "1"}).model_dump())
-    with pytest.raises(ConfigError, match="start this version once on the SQLite store"):
-        put_back(archive, new, is_exact=True)
-    assert put_back(archive, new).kept == ()
 
 
 def test_a_row_that_the_server_refuses_leaves_everything_as_it_was(
