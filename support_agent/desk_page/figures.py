@@ -18,11 +18,11 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
-from support_agent.desk_page import pictures
-from support_agent.desk_page.pictures import Column, Dot, Part, Row, Words
 from support_agent.desk_page.visit import NONE
 from support_agent.desk_page.wording import Wording
+from support_agent.ops import pictures
 from support_agent.ops.evals.measures import bounds
+from support_agent.ops.pictures import Column, Dot, Part, Row, Scale, Words
 from support_agent.planner.plan_run import TOPIC_KINDS
 from support_agent.store.quality import Judged, TimeSpan, Wait
 from support_agent.store.records import MailStatus
@@ -234,8 +234,8 @@ class Figures(NamedTuple):
             rows.append((Cell(name), *self._shares(right, len(own), low=low, high=high)))
         said = self._labelled(labels, len(sure))
         words = self._words("calibration", said, "quality.probability", "quality.share_right")
-        guide = ((0.0, 0.0), (1.0, 1.0))
-        picture = pictures.dots(words, shown, self.w.percent, guide=guide) if shown else None
+        guide, axis = ((0.0, 0.0), (1.0, 1.0)), Scale(0.0, 1.0, self.w.percent)
+        picture = pictures.dots(words, shown, axis, axis, {"guide": guide}) if shown else None
         head = self._share_head("quality.probability")
         return Figure("calibration", said, picture, head, tuple(rows), self._note(len(sure)))
 
@@ -264,7 +264,8 @@ class Figures(NamedTuple):
         said = self._labelled(labels, len(ranked))
         most = next(end for end in RISK_ENDS if end >= max([0.0, *(dot.high for dot in shown)]))
         words = self._words("risk", said, "quality.share_answered", "quality.share_wrong")
-        picture = pictures.dots(words, shown, self.w.percent, line, most=most) if shown else None
+        across, up = Scale(0.0, 1.0, self.w.percent), Scale(0.0, most, self.w.percent)
+        picture = pictures.dots(words, shown, across, up, {"line": line}) if shown else None
         columns = ("threshold", "judged", "share_answered", "wrong", "share_wrong", "interval")
         head = self._head(*(f"quality.{name}" for name in columns))
         return Figure("risk", said, picture, head, tuple(rows), self._note(len(ranked)))

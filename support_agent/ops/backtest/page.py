@@ -6,40 +6,38 @@ Checked by tests/unit/ops/backtest/test_page.py.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from support_agent.ops.backtest.report import AtThreshold, BacktestReport
+from markupsafe import Markup
+
+from support_agent.ops.backtest.report import AtThreshold, BacktestReport, MailCount
 from support_agent.ops.page_templates import page_template
+from support_agent.ops.pictures import Dot, Row, Scale, Words, dots, rows
 
 TEMPLATE = "backtest/page.html.j2"
-WIDTH, HEIGHT = 520, 260
-"""Of the picture's axes, in pixels."""
-
-
-class Curve(NamedTuple):
-    """The points of SVG lines: the interval as a polygon, both values of the precision, and the share answered."""
-
-    interval: str
-    least: str
-    most: str
-    share: str
+SHARE = Scale(0.0, 1.0, "{:.0%}".format)
 
 
 def backtest_page(report: BacktestReport) -> str:
     """The page as HTML."""
-    return page_template(TEMPLATE).render(report=report, curve=_curve(report.thresholds), box=(WIDTH, HEIGHT))
+    return page_template(TEMPLATE).render(report=report, curve=_curve(report.thresholds), bars=_bars)
 
 
-def _curve(rows: tuple[AtThreshold, ...]) -> Curve:
-    def line(points: list[tuple[float, float]]) -> str:
-        return " ".join(f"{WIDTH * across:.1f},{HEIGHT * (1 - up):.1f}" for across, up in points)
+def _curve(thresholds: Sequence[AtThreshold]) -> Markup:
+    judged = [(row.threshold, row.precision) for row in thresholds if row.precision.least is not None]
+    shown = [Dot(x, one.least or 0.0, one.low, one.high, "", f"{one.low:.0%} to {one.high:.0%}") for x, one in judged]
+    lines = {
+        "share": [(row.threshold, row.share) for row in thresholds],
+        "least": [(x, one.least or 0.0) for x, one in judged],
+        "most": [(x, one.most or 0.0) for x, one in judged if one.judged],
+    }
+    title = "Share of right answers by threshold"
+    return dots(Words(title, title, "confidence that an answer needs", "share"), shown, SHARE, SHARE, lines)
 
-    judged = [row for row in rows if row.precision.least is not None]
-    upper = [(row.threshold, row.precision.high) for row in judged]
-    lower = [(row.threshold, row.precision.low) for row in reversed(judged)]
-    return Curve(
-        interval=line([*upper, *lower]),
-        least=line([(row.threshold, row.precision.least or 0.0) for row in judged]),
-        most=line([(row.threshold, row.precision.most or 0.0) for row in judged if row.precision.judged]),
-        share=line([(row.threshold, row.share) for row in rows]),
-    )
+
+def _bars(counts: Sequence[MailCount], title: str) -> Markup:
+    """Mails by what they have in common; the dark part would be answered."""
+    shown = [
+        Row(f"{one.name}: {one.mails}", one.mails, "", f"{one.answered} answered", part=one.answered) for one in counts
+    ]
+    return rows(Words(title, title, "mails", ""), shown, "{:.0f}".format)

@@ -108,7 +108,7 @@ def test_the_learning_curve_is_drawn(workspace: Path) -> None:
         key=lambda line: -len(line.attrib["points"]),
     )
     assert len(curve.attrib["points"].split()) == 4
-    assert "stroke-dasharray" in rule.attrib
+    assert rule.get("class") == "guide"
 
 
 def test_nothing_is_reported_on_what_was_learned(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

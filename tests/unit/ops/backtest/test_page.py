@@ -24,7 +24,8 @@ def test_the_page_has_the_figures_and_pictures_and_says_whose_words_it_holds(off
     assert "holds your customers' words" in page.replace("&#39;", "'")
     assert "Of 9 questions 5 (56 %)" in page
     assert page.count("<svg") == 4
-    assert re.search(r'<polygon class="band" points="[\d.]+,', page)
+    assert re.search(r'<polyline class="least" points="[\d.]+,', page)
+    assert 'class="whisker"' in page
     assert "Do you offer training?" in page
 
 

@@ -1,14 +1,14 @@
-"""Draws the pictures of the quality page as SVG: columns by day, rows with intervals, dots with intervals, histograms.
+"""Draws pictures as SVG: columns by day, rows with intervals, dots with intervals, lines, histograms.
 
-Colours come from classes of the style sheet, in light and dark; a picture has no style attribute and no script.
-Invariant: no text becomes markup, and texts lose control and bidirectional characters; every picture has a title and a
-description, and its links are also in the table below it, so the keyboard skips them here. Checked by
-tests/unit/desk_page/test_pictures.py.
+On a page colours come from classes of its style sheet, in light and dark; a picture has no style attribute and no
+script. Invariant: no text becomes markup, and texts lose control and bidirectional characters; every picture has a
+title and a description, and its links are also in the table below it, so the keyboard skips them here. Checked by
+tests/unit/ops/test_pictures.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -28,7 +28,15 @@ MOST_NAMED = 8
 """Columns with a name below; of more, every second, third and so on has one."""
 ROUND_STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 """Between two ticks, times a power of ten."""
+TITLE = 24
+"""The height of the title above a picture in a file."""
+FILE_STYLE = """
+text { font: 11px sans-serif; fill: #222 } .title { font-size: 14px } .dot { fill: #1f5fa8 }
+.grid { stroke: #ccc } .whisker { stroke: #999 }
+.line, .guide { fill: none; stroke: #1f5fa8; stroke-width: 1.5 } .guide { stroke: #999; stroke-dasharray: 4 4 }
+"""
 Written = Callable[[float], str]
+Point = tuple[float, float]
 
 
 class Words(NamedTuple):
@@ -56,8 +64,16 @@ class Part(NamedTuple):
     said: str
 
 
+class Scale(NamedTuple):
+    """An axis: its ends, and how a number is written beside it."""
+
+    least: float
+    most: float
+    written: Written
+
+
 class Dot(NamedTuple):
-    """A value with its interval; `said` is all of it in words."""
+    """A value with its interval; `said` is all of it in words, `href` "" where there is no link."""
 
     x: float
     y: float
@@ -68,7 +84,7 @@ class Dot(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A named value; with `low` and `high` it is a dot with its interval, else a bar."""
+    """A named value; with `low` and `high` it is a dot with its interval, else a bar, with a darker `part` of it."""
 
     name: str
     value: float
@@ -76,14 +92,15 @@ class Row(NamedTuple):
     said: str
     low: float | None = None
     high: float | None = None
+    part: float = 0.0
 
 
 def columns(words: Words, shown: Sequence[Column], written: Written) -> Markup:
     """Stacked columns, one beside the other."""
     most = _round_up(max((sum(part.value for part in column.parts) for column in shown), default=0.0))
-    axes = _Axes(words, len(shown) or 1, most)
+    axes = _Axes(words, Scale(0.0, len(shown) or 1, written), Scale(0.0, most, written))
     step = axes.width / (len(shown) or 1)
-    drawn = [axes.up_ticks(written)]
+    drawn = [axes.up_ticks()]
     for place, column in enumerate(shown):
         left, height = LEFT + place * step, 0.0
         for part in column.parts:
@@ -99,26 +116,21 @@ def columns(words: Words, shown: Sequence[Column], written: Written) -> Markup:
 
 
 def dots(
-    words: Words,
-    shown: Sequence[Dot],
-    written: Written,
-    line: Sequence[tuple[float, float]] = (),
-    guide: Sequence[tuple[float, float]] = (),
-    most: float = 1.0,
+    words: Words, shown: Sequence[Dot], across: Scale, up: Scale, lines: Mapping[str, Sequence[Point]] | None = None
 ) -> Markup:
-    """Dots with intervals over shares, 0..1 across and 0..`most` up, with a line through and a dashed guide."""
-    axes = _Axes(words, 1.0, most)
-    drawn = [axes.up_ticks(written), axes.across_ticks(written)]
-    for points, look in ((guide, "guide"), (line, "line")):
+    """Dots with intervals, and below them lines by their look: "line", or "guide", which is dashed."""
+    axes = _Axes(words, across, up)
+    drawn = [axes.up_ticks(), axes.across_ticks()]
+    for look, points in (lines or {}).items():
         if points:
-            path = " ".join(f"{axes.x(x):.1f},{axes.y(min(y, most)):.1f}" for x, y in points)
+            path = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in points)
             drawn.append(Markup('<polyline class="{}" points="{}"/>').format(look, path))
     for dot in shown:
         x = axes.x(dot.x)
         whisker = Markup('<line class="whisker" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>').format(
-            x, axes.y(min(dot.low, most)), axes.y(min(dot.high, most))
+            x, axes.y(dot.low), axes.y(dot.high)
         )
-        drawn.append(_link(dot.href, dot.said, whisker + _circle(x, axes.y(min(dot.y, most)))))
+        drawn.append(_link(dot.href, dot.said, whisker + _circle(x, axes.y(dot.y))))
     return axes.picture(drawn)
 
 
@@ -137,7 +149,8 @@ def rows(words: Words, shown: Sequence[Row], written: Written, most: float | Non
         middle, long = TOP + ROW * (place + 1) - BAR, width / (longest or 1.0)
         name = row.name if len(row.name) <= LABEL_CHARACTERS else f"{row.name[: LABEL_CHARACTERS - 1]}…"
         if row.low is None or row.high is None:
-            mark = _rect(RIGHT, middle - BAR / 2, row.value * long, BAR, "value")
+            bars = ((row.value, "value"), (row.part, "answered"))
+            mark = Markup("").join(_rect(RIGHT, middle - BAR / 2, end * long, BAR, look) for end, look in bars if end)
         else:
             mark = Markup('<line class="whisker" x1="{0:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"/>').format(
                 RIGHT + row.low * long, RIGHT + row.high * long, middle
@@ -148,40 +161,39 @@ def rows(words: Words, shown: Sequence[Row], written: Written, most: float | Non
 
 
 class _Axes(NamedTuple):
-    """The axes of a picture with values from 0 to `widest` across, and from 0 to `most` up."""
+    """The axes of a picture."""
 
     words: Words
-    widest: float
-    most: float
+    across: Scale
+    up: Scale
 
     @property
     def width(self) -> float:
         return WIDTH - LEFT - RIGHT
 
     def x(self, value: float) -> float:
-        return LEFT + self.width * value / self.widest
+        return LEFT + self.width * (value - self.across.least) / (self.across.most - self.across.least)
 
     def y(self, value: float) -> float:
-        return HEIGHT - BOTTOM - self.long(value)
+        """The height of a value; one above the axis is at its end."""
+        return HEIGHT - BOTTOM - self.long(min(value, self.up.most) - self.up.least)
 
     def long(self, value: float) -> float:
-        return (HEIGHT - BOTTOM - TOP) * value / (self.most or 1.0)
+        return (HEIGHT - BOTTOM - TOP) * value / ((self.up.most - self.up.least) or 1.0)
 
-    def up_ticks(self, written: Written) -> Markup:
+    def up_ticks(self) -> Markup:
         return Markup("").join(
             Markup('<line class="grid" x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}"/>').format(
-                LEFT, WIDTH - RIGHT, self.y(self.most * tick / TICKS)
+                LEFT, WIDTH - RIGHT, self.y(value)
             )
-            + _text(LEFT - 6, self.y(self.most * tick / TICKS) + 4, written(self.most * tick / TICKS), "end")
-            for tick in range(TICKS + 1)
+            + _text(LEFT - 6, self.y(value) + 4, self.up.written(value), "end")
+            for value in _ticks(self.up)
         )
 
-    def across_ticks(self, written: Written) -> Markup:
+    def across_ticks(self) -> Markup:
         return Markup("").join(
-            _text(
-                self.x(self.widest * tick / TICKS), HEIGHT - BOTTOM + 16, written(self.widest * tick / TICKS), "middle"
-            )
-            for tick in range(TICKS + 1)
+            _text(self.x(value), HEIGHT - BOTTOM + 16, self.across.written(value), "middle")
+            for value in _ticks(self.across)
         )
 
     def picture(self, drawn: Iterable[Markup]) -> Markup:
@@ -191,6 +203,24 @@ class _Axes(NamedTuple):
             middle, _text(10, middle, self.words.up, "middle", "axis-word")
         )
         return _picture(self.words, HEIGHT, [*drawn, across, up])
+
+
+def file_of(pictures: Mapping[str, Markup]) -> str:
+    """A file of SVG with pictures beside each other, by title; they must be as high as columns and dots are."""
+    head = '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}"><style>{2}</style>'
+    drawn = Markup(head + '<rect width="{0}" height="{1}" fill="white"/>').format(
+        WIDTH * len(pictures), TITLE + HEIGHT, FILE_STYLE
+    )
+    for place, (title, picture) in enumerate(pictures.items()):
+        drawn += _text(WIDTH * (place + 0.5), TITLE - 6, title, "middle", "title")
+        drawn += Markup('<svg x="{}" y="{}" width="{}" height="{}">{}</svg>').format(
+            WIDTH * place, TITLE, WIDTH, HEIGHT, picture
+        )
+    return drawn + Markup("</svg>\n")
+
+
+def _ticks(scale: Scale) -> list[float]:
+    return [scale.least + (scale.most - scale.least) * tick / TICKS for tick in range(TICKS + 1)]
 
 
 def _picture(words: Words, height: float, drawn: Iterable[Markup]) -> Markup:
@@ -204,6 +234,8 @@ def _picture(words: Words, height: float, drawn: Iterable[Markup]) -> Markup:
 
 
 def _link(href: str, said: str, drawn: Markup) -> Markup:
+    if not href:
+        return Markup("<g><title>{}</title>{}</g>").format(_plain(said), drawn)
     return Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(_plain(href), _plain(said), drawn)
 
 

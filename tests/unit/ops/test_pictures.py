@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from support_agent.desk_page.pictures import Column, Dot, Part, Row, Words, columns, dots, rows
+from support_agent.ops.pictures import Column, Dot, Part, Row, Scale, Words, columns, dots, file_of, rows
 
 EVIL = '"><script>alert(1)</script>\u202e\x00 & <b onclick="x">'
 WORDS = Words(EVIL, EVIL, EVIL, EVIL)
+SHARE = Scale(0.0, 1.0, str)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -19,8 +20,8 @@ def drawn(many: int = 1) -> dict[str, Markup]:
     shown = tuple(Column(EVIL, (Part("answered", 3, EVIL, EVIL), Part("people", 0, EVIL, EVIL))) for _ in range(many))
     return {
         "columns": columns(WORDS, shown, lambda _: EVIL),
-        "dots": dots(WORDS, [Dot(0.5, 0.9, 0.7, 1.0, EVIL, EVIL)] * many, str, guide=((0, 0), (1, 1))),
-        "bars": rows(WORDS, [Row(EVIL, 7, EVIL, EVIL)] * many, str),
+        "dots": dots(WORDS, [Dot(0.5, 0.9, 0.7, 1.0, EVIL, EVIL)] * many, SHARE, SHARE, {"guide": ((0, 0), (1, 1))}),
+        "bars": rows(WORDS, [Row(EVIL, 7, EVIL, EVIL, part=2)] * many, str),
         "shares": rows(WORDS, [Row(EVIL, 0.5, EVIL, EVIL, 0.2, 0.8)] * many, str, 1.0),
     }
 
@@ -45,8 +46,21 @@ def test_who_does_not_see_a_picture_has_its_title_and_description(kind: str) -> 
 
 
 def test_a_picture_without_numbers_has_its_axes() -> None:
-    for picture in (columns(WORDS, (), str), rows(WORDS, (), str), dots(WORDS, (), str)):
+    for picture in (columns(WORDS, (), str), rows(WORDS, (), str), dots(WORDS, (), SHARE, SHARE)):
         assert ElementTree.fromstring(picture) is not None
+
+
+def test_a_file_has_each_picture_below_its_title() -> None:
+    file = ElementTree.fromstring(file_of({EVIL: drawn()["dots"], "Other": drawn()["columns"]}))
+    assert len(list(file.iter(f"{SVG}svg"))) == 5
+    assert [text.text for text in file.iter(f"{SVG}text") if text.get("class") == "title"][1] == "Other"
+    assert not list(file.iter(f"{SVG}script"))
+
+
+def test_what_has_no_address_is_no_link() -> None:
+    picture = ElementTree.fromstring(rows(WORDS, [Row("a", 7, "", "said")], str))
+    assert not list(picture.iter(f"{SVG}a"))
+    assert "said" in {title.text for title in picture.iter(f"{SVG}title")}
 
 
 def test_of_many_columns_a_few_are_named() -> None:
