@@ -44,7 +44,7 @@ from support_agent.company.values import (
     ValueType,
     amount_of,
 )
-from support_agent.config.sources import sqlite_url_in
+from support_agent.config.database_url import sqlite_url_in
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.frozen import Frozen

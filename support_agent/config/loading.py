@@ -14,20 +14,22 @@ from pydantic import SecretStr, ValidationError
 from sqlalchemy.engine import make_url
 
 from support_agent.config.agent import AgentSettings
+from support_agent.config.database_url import (
+    database_identity,
+    default_keys_url,
+    default_master_key_file,
+    resolved_url,
+    sqlite_url_in,
+)
 from support_agent.config.settings import Settings
 from support_agent.config.sources import (
     ENVIRONMENT,
     SettingProblem,
     SettingsRefused,
-    database_identity,
-    default_keys_url,
-    default_master_key_file,
     explain,
     merged,
     read_environment,
     read_file,
-    resolved_url,
-    sqlite_url_in,
 )
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError

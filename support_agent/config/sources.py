@@ -14,20 +14,15 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
 
-from support_agent.config.search import LOOPBACK
 from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import nearest
 from support_agent.errors import ConfigError
 
-_DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
 ENV_PREFIX = "SUPPORT_AGENT__"
 _OF_A_SERVICE = re.compile("(tcp|udp|sctp)://")
 """How the value of a variable begins that Kubernetes sets for a service."""
-POSTGRESQL_PORT = 5432
 
 
 class SettingProblem(NamedTuple):
@@ -203,58 +198,3 @@ def _all_keys(model: type[BaseSettings]) -> tuple[str, ...]:
 def _home_of(model: type[BaseSettings], key: str) -> str:
     """The first section that has such a key, or ""."""
     return next((section for section in model.model_fields if key in _keys(model, section)), "")
-
-
-def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
-    """Make a relative SQLite path in a database URL absolute below `folder`; other URLs stay unchanged.
-
-    Raises:
-        ConfigError: this is no SQLAlchemy URL; the message names the setting `name`.
-    """
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        section, _, key = name.rpartition(".")
-        text = f"{name}: not a database URL: {_DATABASE_URL_HELP}"
-        raise SettingsRefused([SettingProblem(section, key, text)]) from None
-    file = parsed.database or ""
-    if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):
-        return url
-    absolute = folder / Path(file).expanduser()
-    return parsed.set(database=str(absolute)).render_as_string(hide_password=False)
-
-
-def resolved_url(url: str) -> str:
-    """A database URL from `sqlite_url_in` in one spelling: one file under two names is one database."""
-    return database_identity(url) if make_url(url).get_backend_name() == "sqlite" else url
-
-
-def database_identity(url: str | URL) -> str:
-    """The same text for all URLs of one database: a file under two names is one, and so is a server's for two users."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        return str(Path(parsed.database or "").resolve())
-    given = {**parsed.translate_connect_args(), **parsed.query}  # in the driver the query wins, too
-    host = str(given.get("host", "")).casefold().rstrip(".")
-    if host in {"", *LOOPBACK} or host.startswith("/"):  # a path is the folder of a socket
-        host = "localhost"
-    database = given.get("dbname") or given.get("database") or given.get("username")
-    return f"{given.get('service', '')} {host}:{given.get('port', POSTGRESQL_PORT)}/{database}"
-
-
-def shown_url(url: str | URL) -> str:
-    """A database's URL without its password, wherever that stands in it."""
-    return make_url(url).difference_update_query(["password"]).render_as_string(hide_password=True)
-
-
-def default_keys_url(store_url: URL) -> URL:
-    """Where a store's keys are by default: in a file beside a SQLite store, else in the same database."""
-    if store_url.get_backend_name() != "sqlite" or not store_url.database:
-        return store_url
-    path = Path(store_url.database)
-    return store_url.set(database=str(path.with_name(f"{path.stem}-keys.sqlite3")))
-
-
-def default_master_key_file(keys: Path) -> Path:
-    """Where the master key of a SQLite file of keys is by default."""
-    return keys.with_name(f"{keys.stem.removesuffix('-keys')}-master.key")

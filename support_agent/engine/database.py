@@ -1,4 +1,4 @@
-"""The engine's database: the URLs that it accepts, how it opens a SQLite file, and how it maps errors.
+"""The engine's database: where it is, how it opens a SQLite file, and how it maps errors.
 
 Invariant: no message contains a password or quotes a row. Checked by tests/integration/engine/test_launch_and_stop.py
 and tests/integration/engine/test_database_errors.py.
@@ -13,10 +13,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import URL, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
+from support_agent.config.database_url import normalise_url
 from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, TransientError
 
@@ -27,47 +28,28 @@ SQLITE_WITH_SUBSEC = (3, 42)
 """The first version of SQLite that supports `unixepoch('subsec')`; Debian 12 has 3.40."""
 
 
-def parsed_url(url: str) -> URL:
-    """Parse the URL of a SQLite file or of PostgreSQL.
-
-    Raises:
-        ConfigError: the URL names neither.
-    """
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise ConfigError("store.url is no database URL: write sqlite:///file or postgresql://...") from error
-    backend = parsed.get_backend_name()
-    if backend not in ("sqlite", "postgresql"):
-        raise ConfigError(f"store.url names {backend!r}: write sqlite:///file or postgresql://...")
-    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise ConfigError("store.url is a database in memory, which dies with the process: name a file")
-    return parsed
-
-
 def engine_url(store_url: str) -> str:
     """Where the engine keeps its tables: a file of its own beside a SQLite store, else the same database.
 
     Raises:
         ConfigError: the URL names neither a SQLite file nor PostgreSQL.
     """
-    url = parsed_url(store_url)
-    if url.get_backend_name() != "sqlite":
-        return store_url
-    path = Path(cast(str, url.database))
-    url = url.set(database=str(path.with_name(f"{path.stem}-engine.sqlite3")))
+    url = normalise_url(store_url)
+    if url.drivername == "sqlite":
+        path = Path(cast(str, url.database))
+        url = url.set(database=str(path.with_name(f"{path.stem}-engine.sqlite3")))
     return url.render_as_string(hide_password=False)
 
 
 def is_postgresql(url: str) -> bool:
     """Whether several processes may work on this database at once."""
-    return parsed_url(url).get_backend_name() == "postgresql"
+    return normalise_url(url).drivername != "sqlite"
 
 
 def prepare(url: str) -> None:
     """Switch a SQLite file to WAL mode for good, so that readers and the writer do not block each other."""
-    parsed = parsed_url(url)
-    if parsed.get_backend_name() != "sqlite":
+    parsed = normalise_url(url)
+    if parsed.drivername != "sqlite":
         return
     add_unixepoch()
     path = cast(str, parsed.database)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from dbos import DBOSClient
 
+from support_agent.config.database_url import normalise_url
 from support_agent.core.size_limits import batches
-from support_agent.engine.database import BUSY_TIMEOUT_S, mapped_errors, parsed_url
+from support_agent.engine.database import BUSY_TIMEOUT_S, mapped_errors
 from support_agent.engine.records import ACTIVE
 from support_agent.errors import PermanentError
 
@@ -29,8 +30,8 @@ def delete_records(url: str, workflow_ids: Sequence[str]) -> int:
     Raises:
         PermanentError: a mail is being handled (code `unfinished`). TransientError: the database is away.
     """
-    parsed = parsed_url(url)
-    path = Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+    parsed = normalise_url(url)
+    path = Path(parsed.database or "") if parsed.drivername == "sqlite" else None
     if not workflow_ids or (path is not None and not path.is_file()):
         return 0
     client = DBOSClient(system_database_url=url, retry_connection_errors=False)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, NullPool, create_engine, inspect, text
 
-from support_agent.engine.database import mapped_errors, parsed_url
+from support_agent.config.database_url import normalise_url
+from support_agent.engine.database import mapped_errors
 from support_agent.errors import ConfigError
 
 SCHEMA = "dbos"
@@ -38,12 +39,10 @@ def refuse_newer(url: str, known: int) -> None:
     Raises:
         ConfigError: the tables are newer; nothing was changed.
     """
-    parsed = parsed_url(url)
-    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists():
+    parsed = normalise_url(url)
+    if parsed.drivername == "sqlite" and not Path(str(parsed.database)).exists():
         return
-    driver = "sqlite" if parsed.get_backend_name() == "sqlite" else "postgresql+psycopg"
-    engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool)
-    with engine.connect() as connection:
+    with create_engine(parsed, poolclass=NullPool).connect() as connection:
         found = version_of(connection)
     if found is not None and found > known:
         raise ConfigError(

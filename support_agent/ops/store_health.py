@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
+from support_agent.config.database_url import normalise_url
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import BLOCK_RULE, OWN_MAIL_RULE
-from support_agent.store.connections import normalise_url
 from support_agent.store.desk_records import ModeChange
 from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import MailStatus, OutboxStatus

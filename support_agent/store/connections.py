@@ -1,7 +1,7 @@
-"""Opens the connections to a database: what its URL may be, and how each kind is set up.
+"""Opens the connections to a database, and sets up each kind.
 
 Invariant: what is committed survives a power cut, a SQLite file is private to its owner, deleted rows leave no bytes
-behind, and a store that is half restored is not opened. Checked by tests/unit/store/test_url.py and
+behind, and a store that is half restored is not opened. Checked by
 tests/integration/store/test_database.py.
 """
 
@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, InvalidatePoolError
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from support_agent.core.vanished_server import PROBE_S, PROBES, noticed_within
@@ -40,32 +40,6 @@ RESTORING = "support_agent_restoring"
 """Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 
 _json = partial(json.dumps, allow_nan=False)
-
-
-def normalise_url(url: str) -> URL:
-    """Read a database URL, choose the driver, and make a relative SQLite path absolute (working directory).
-
-    Args:
-        url: `sqlite:///path`, `postgresql://...` or `postgres://...`; a `+psycopg` is accepted.
-    Raises:
-        ConfigError: the URL is of another kind. The message never repeats the URL, which may hold a password.
-    """
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise ConfigError(
-            "store.url is not a database URL: write sqlite:///file.sqlite3 or postgresql://user@host/name"
-        ) from None
-    match parsed.drivername:
-        case "postgresql" | "postgres" | "postgresql+psycopg":
-            return parsed.set(drivername="postgresql+psycopg")
-        case "sqlite" | "sqlite+pysqlite":
-            path = parsed.database or ":memory:"
-            if path == ":memory:" or path.startswith("file:"):
-                raise ConfigError("store.url must name a file, such as sqlite:///support-agent.sqlite3")
-            return parsed.set(drivername="sqlite", database=str(Path(path).absolute()))
-        case other:
-            raise ConfigError(f"store.url has the scheme {other!r}: use sqlite or postgresql")
 
 
 def open_sqlite(url: URL, timeout_s: float) -> Engine:
@@ -91,15 +65,12 @@ def open_sqlite(url: URL, timeout_s: float) -> Engine:
             with suppress(OSError):  # SQLite reports the problem next
                 _create_file(path)
 
+    event.listen(engine, "connect", make_durable)
+
     @event.listens_for(engine, "connect")
     def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # the driver's own BEGIN comes too late to lock rows that were read
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")  # a lost `sending` after a power cut would be a second mail
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute("PRAGMA secure_delete=ON")  # retention must delete the data from the file as well
-        cursor.close()
+        connection.cursor().execute("PRAGMA foreign_keys=ON")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -110,6 +81,15 @@ def open_sqlite(url: URL, timeout_s: float) -> Engine:
             cast("sqlite3.Connection", connection.connection.driver_connection).execute("BEGIN")
 
     return engine
+
+
+def make_durable(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Set up a new connection to a SQLite file: what is committed or deleted stays so."""
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")  # a lost `sending` after a power cut would be a second mail
+    cursor.execute("PRAGMA secure_delete=ON")  # retention must delete the data from the file as well
+    cursor.close()
 
 
 def restoring_folder(path: Path) -> Path:

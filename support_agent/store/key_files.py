@@ -7,17 +7,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import URL
 
 from support_agent.errors import ConfigError
-
-
-def with_driver(url: URL) -> URL:
-    """The URL with the driver that the store uses, too."""
-    is_server = url.get_backend_name() in ("postgresql", "postgres")
-    return url.set(drivername="postgresql+psycopg") if is_server else url
 
 
 def file_of(url: URL) -> Path:
@@ -48,11 +41,3 @@ def create_private(path: Path, content: bytes = b"") -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def configure(connection: Any, _: object) -> None:
-    """Set up a new connection to a SQLite file of keys."""
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()

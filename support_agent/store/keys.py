@@ -33,7 +33,6 @@ from sqlalchemy import (
     event,
     func,
     inspect,
-    make_url,
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -41,13 +40,13 @@ from sqlalchemy.exc import InterfaceError, InternalError, OperationalError, SQLA
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateSchema
 
+from support_agent.config.database_url import default_keys_url, default_master_key_file, normalise_url, shown_url
 from support_agent.config.settings import StoreSettings
-from support_agent.config.sources import default_keys_url, default_master_key_file, shown_url
 from support_agent.core.size_limits import batches, first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import guard_connections, normalise_url, purge
-from support_agent.store.key_files import configure, create_private, file_of, read_master_key, with_driver
+from support_agent.store.connections import guard_connections, make_durable, purge
+from support_agent.store.key_files import create_private, file_of, read_master_key
 
 SCHEMA = "support_agent_keys"
 """Of PostgreSQL, so that a dump of the rest leaves the keys out."""
@@ -96,7 +95,7 @@ class Keys:
 
     def __init__(self, store_url: URL, settings: KeySettings, timeout_s: float) -> None:
         self._settings, self._timeout_s = settings, timeout_s
-        self.url = with_driver(make_url(settings.url) if settings.url else default_keys_url(store_url))
+        self.url = normalise_url(settings.url, "store.keys_url") if settings.url else default_keys_url(store_url)
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._database: Engine | None = None
         self._master: AESGCM | None = None
@@ -320,7 +319,7 @@ class Keys:
         connect = {"timeout": self._timeout_s} if self._is_sqlite else noticed_within(self._timeout_s)
         database = create_engine(self.url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
         if self._is_sqlite:
-            event.listen(database, "connect", configure)
+            event.listen(database, "connect", make_durable)
         else:
             guard_connections(database, self._timeout_s)
         try:

@@ -15,9 +15,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from sqlalchemy import URL, NullPool, create_engine, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, TransientError
-from support_agent.store.connections import normalise_url
 from support_agent.store.database import mapped_errors
 
 RUN_LOCK = 1_903_462_912

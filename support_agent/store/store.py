@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from support_agent.config.database_url import normalise_url
 from support_agent.store.audit import Audit
 from support_agent.store.cases import Cases
-from support_agent.store.connections import normalise_url
 from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database
 from support_agent.store.deliveries import Deliveries
@@ -75,7 +75,7 @@ class Store:
         """Open a store; nothing is read or created yet.
 
         Args:
-            url: SQLite or PostgreSQL, see `connections.normalise_url`.
+            url: SQLite or PostgreSQL, see `config.database_url`.
             migrations_dir: The folder with `env.py` and `versions/`, from the checkout or the wheel.
             timeout_s: Longest wait for a lock, a connection or a free connection.
             keys: As for `Database`.

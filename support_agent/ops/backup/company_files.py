@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.loading import SECRETS
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Part, read_chunks, write_part
-from support_agent.store.connections import normalise_url
 from support_agent.store.keys import SCHEMA, Keys, key_settings
 
 FOLDER = "files"

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from sqlalchemy import URL
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError
-from support_agent.store.connections import normalise_url
 from support_agent.store.keys import Keys, KeySettings, key_settings
 from support_agent.store.lock import only_process
 

@@ -17,10 +17,10 @@ from typing import Protocol
 
 from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.errors import ConfigError, TransientError
 from support_agent.ops.backup.archive import DatabaseCopy, Part, part_of, write_part
 from support_agent.ops.backup.copying import copy_out, tables_of
-from support_agent.store.connections import normalise_url
 from support_agent.store.database import VERSION_TABLE, mapped_errors
 
 FILE = "database.sqlite3"

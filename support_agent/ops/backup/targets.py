@@ -20,13 +20,14 @@ from typing import Protocol
 
 from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
 from support_agent.ops.backup import file_rows
 from support_agent.ops.backup.archive import DatabaseCopy, free_name, read_chunks, stamp, sync, write_part
 from support_agent.ops.backup.copying import copy_in, copy_rows, is_of_store, quoted, tables_of
-from support_agent.store.connections import RESTORING, normalise_url, restoring_folder
+from support_agent.store.connections import RESTORING, restoring_folder
 from support_agent.store.database import VERSION_TABLE, mapped_errors
 from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store

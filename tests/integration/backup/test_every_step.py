@@ -15,9 +15,9 @@ from typing import NamedTuple
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.settings import CompanySettings
 from support_agent.ops.backup.archive import read
-from support_agent.store.connections import normalise_url
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from tests.backups import back_up, live, office_on, put_back

@@ -15,11 +15,11 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import NullPool, create_engine, make_url, select, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.key_copy import copy_keys
 from support_agent.store.audit import Act
-from support_agent.store.connections import normalise_url
 from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import KNOWN_SCHEMA
@@ -19,7 +20,6 @@ from support_agent.engine.schema import refuse_newer
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import MANIFEST, DatabaseCopy, Manifest, finish, read, write_part
 from support_agent.store.audit import Act
-from support_agent.store.connections import normalise_url
 from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import mail_id_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.database_url import database_identity
 from support_agent.config.loading import load, load_brands
-from support_agent.config.sources import database_identity
 from support_agent.errors import ConfigError
 from support_agent.ops.check import check_file
 

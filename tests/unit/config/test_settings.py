@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import make_url
 
+from support_agent.config.database_url import sqlite_url_in
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
-from support_agent.config.sources import GONE, RENAMED, sqlite_url_in
+from support_agent.config.sources import GONE, RENAMED
 from support_agent.errors import ConfigError
 
 KEY = "k" * 32

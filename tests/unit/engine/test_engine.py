@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +19,16 @@ from support_agent.errors import ConfigError, GateRefused, PermanentError
     ("store", "engine"),
     [
         ("sqlite:////var/lib/agent/store.sqlite3", "sqlite:////var/lib/agent/store-engine.sqlite3"),
-        ("sqlite:///support-agent.sqlite3", "sqlite:///support-agent-engine.sqlite3"),
+        ("sqlite:///support-agent.sqlite3", "sqlite:///{cwd}/support-agent-engine.sqlite3"),
+        ("postgres://agent:p%40ss@db/agent", "postgresql+psycopg://agent:p%40ss@db/agent"),
         ("postgresql+psycopg://agent:p%40ss@db/agent", "postgresql+psycopg://agent:p%40ss@db/agent"),
     ],
 )
-def test_the_engine_has_its_own_file_beside_sqlite_and_shares_postgresql(store: str, engine: str) -> None:
-    assert engine_url(store) == engine
+def test_the_engine_has_its_own_file_beside_sqlite_and_shares_postgresql(
+    store: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert engine_url(store) == engine.format(cwd=tmp_path)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysql://db/agent", "sqlite://", "sqlite:///:memory:"])

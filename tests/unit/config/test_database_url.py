@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError
-from support_agent.store.connections import normalise_url
 from support_agent.store.keys import key_settings
 from support_agent.store.store import Store
 
