@@ -27,6 +27,7 @@ from pydantic import TypeAdapter
 
 from support_agent.cases.intentions import CLOSING, Intent, Intention
 from support_agent.company.text import collapse
+from support_agent.config.embedding import MULTILINGUAL
 from support_agent.config.intentions import IntentionSettings
 from support_agent.mail.text.wording import has_question_mark
 from support_agent.models.embedding.port import Embedder
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 EXAMPLES_FILE = "intentions.toml"
 COURTESY = "courtesy"
 """The class of what may stand beside any intention: a greeting, a farewell, a name."""
-PREFERRED = ("use", "e5")
-"""The embedders of many languages that the vote may be fitted on; the faster one comes first."""
 VERSION_DIGITS = 8
 MAX_PIECES = 24
 """A mail of more sentences and clauses has something to say."""
@@ -99,7 +98,7 @@ def open_intentions(embedders: Mapping[str, Embedder], settings: IntentionSettin
     Args:
         embedders: By their name in `embedding.models`.
     """
-    name = next((name for name in PREFERRED if name in embedders), None)
+    name = next((name for name in MULTILINGUAL if name in embedders), None)
     return None if name is None or not settings.enabled else IntentionVote(embedders[name], name, settings)
 
 

@@ -24,6 +24,8 @@ class EmbeddingModel(StrEnum):
 
 EMBEDDERS = tuple(model.value for model in EmbeddingModel)
 """Their names, as the fitted weights have them."""
+MULTILINGUAL = (EmbeddingModel.USE.value, EmbeddingModel.E5.value)
+"""Those that read many languages; the faster one comes first."""
 
 
 def set_name(models: Iterable[str]) -> str:

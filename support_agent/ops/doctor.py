@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from support_agent.config.agent import AgentSettings
 from support_agent.config.desk_page import DeskPageSettings
+from support_agent.config.embedding import MULTILINGUAL
 from support_agent.config.facts import Retrieve
 from support_agent.config.loading import load_brands
 from support_agent.config.mail_servers import SentCopies
@@ -208,7 +209,7 @@ def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     for model in needed_models(settings):
         yield _stored("embedding model", model.name, settings.model)
-    if settings.screening.machine_vote and not {"use", "e5"} & set(settings.embedding.models):
+    if settings.screening.machine_vote and not {*MULTILINGUAL} & {*settings.embedding.models}:
         what = "the fitted vote on what machines write has no model, so the rules of screening decide alone"
         yield warning(
             "machine vote", what, 'list "use" or "e5" in embedding.models, or set screening.machine_vote = false'

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.cases import intention_vote
-from support_agent.cases.intention_vote import COURTESY, EXAMPLES_FILE, PREFERRED, IntentionVote
+from support_agent.cases.intention_vote import COURTESY, EXAMPLES_FILE, IntentionVote
 from support_agent.cases.intentions import Intent, Intention
-from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.embedding import MULTILINGUAL, EmbeddingModel, EmbeddingSettings
 from support_agent.config.intentions import IntentionSettings
 from support_agent.config.settings import Settings
 from support_agent.mail.text.quotation import split_quotation
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.intentions")
     parser.add_argument("--folds", action="store_true")
     parser.add_argument("--alike", action="store_true")
-    parser.add_argument("--embedder", choices=PREFERRED, default=PREFERRED[0])
+    parser.add_argument("--embedder", choices=MULTILINGUAL, default=MULTILINGUAL[0])
     args = parser.parse_args(arguments)
     embedder = opened(args.embedder)
     if args.folds:

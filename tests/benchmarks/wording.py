@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from support_agent.mail.machines.machine_vote import PREFERRED
+from support_agent.config.embedding import MULTILINGUAL
 from tests.benchmarks import wording_fit
 from tests.machine_mails import made_mails
 from tests.wording import tallies
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print([f"{tally.kind}: {tally.found} of {tally.tried} {tally.what}  {languages}"])
     if args.vote:
         mails = made_mails(args.name)
-        votes = {name: wording_fit.doubted(name, mails) for name in PREFERRED}
+        votes = {name: wording_fit.doubted(name, mails) for name in MULTILINGUAL}
         _print(wording_fit.table(mails, votes))
 
 

@@ -16,18 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.embedding import MULTILINGUAL, EmbeddingModel, EmbeddingSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.settings import Settings
 from support_agent.mail.machines.automatic_wording import why_automatic
-from support_agent.mail.machines.machine_vote import (
-    PREFERRED,
-    WEIGHTS_FILE,
-    MachineVote,
-    MachineWeights,
-    committed,
-    features,
-)
+from support_agent.mail.machines.machine_vote import WEIGHTS_FILE, MachineVote, MachineWeights, committed, features
 from support_agent.models import embedders
 from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.models.progress import stderr_progress
@@ -54,9 +47,9 @@ class Fit(NamedTuple):
 
 def opened() -> dict[str, Embedder]:
     """The embedders that there are weights for, by name."""
-    models = tuple(EmbeddingModel(name) for name in PREFERRED)
+    models = tuple(EmbeddingModel(name) for name in MULTILINGUAL)
     settings = Settings(embedding=EmbeddingSettings(models=models))
-    return dict(zip(PREFERRED, embedders.load_embedders(settings, stderr_progress()), strict=True))
+    return dict(zip(MULTILINGUAL, embedders.load_embedders(settings, stderr_progress()), strict=True))
 
 
 def fit_all() -> dict[str, Fit]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.embedding import MULTILINGUAL, EmbeddingModel, EmbeddingSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.settings import Settings
-from support_agent.mail.machines.machine_vote import PREFERRED, MachineVote, open_vote
+from support_agent.mail.machines.machine_vote import MachineVote, open_vote
 from support_agent.models.embedders import PINNED, load_embedders
 from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
@@ -36,7 +36,7 @@ PEOPLE = [
 ]
 
 
-@pytest.fixture(scope="module", params=PREFERRED)
+@pytest.fixture(scope="module", params=MULTILINGUAL)
 def vote(request: pytest.FixtureRequest) -> MachineVote:
     """The vote of one embedder."""
     model = EmbeddingModel(request.param)

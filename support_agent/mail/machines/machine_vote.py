@@ -23,6 +23,7 @@ from math import exp, log
 
 import numpy as np
 
+from support_agent.config.embedding import MULTILINGUAL
 from support_agent.config.screening import ScreeningSettings
 from support_agent.core.frozen import Frozen
 from support_agent.mail.machines.automatic_wording import SENTENCE
@@ -38,8 +39,6 @@ MAYBE_MACHINE_RULE = "machine_doubt"
 JUDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE})
 """Screening results after which the sender would get an answer or an acknowledgement; only these are judged."""
 WEIGHTS_FILE = "machine_vote.json"
-PREFERRED = ("use", "e5")
-"""The embedders that have weights; the faster one comes first."""
 SUBJECT_CHARACTERS = 300
 TEXT_CHARACTERS = 600
 """Machines say what they are at the beginning."""
@@ -98,14 +97,14 @@ class MachineVote:
 
 
 def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) -> MachineVote | None:
-    """The vote for the first embedder of `PREFERRED` that is open; None where it is switched off or none has weights.
+    """The vote for the first open embedder of `MULTILINGUAL`; None where it is switched off or there is none.
 
     Args:
         embedders: By their name in `embedding.models`.
     """
     if not settings.machine_vote:
         return None
-    name = next((name for name in PREFERRED if name in embedders), None)
+    name = next((name for name in MULTILINGUAL if name in embedders), None)
     return None if name is None else MachineVote(embedders[name], committed()[name], settings)
 
 

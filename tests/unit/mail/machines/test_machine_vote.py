@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from support_agent.config.embedding import MULTILINGUAL
 from support_agent.config.screening import ScreeningSettings
 from support_agent.mail.machines.machine_vote import (
     MACHINE_RULE,
     MAYBE_MACHINE_RULE,
-    PREFERRED,
     MachineVote,
     MachineWeights,
     committed,
@@ -104,7 +104,7 @@ def test_without_an_embedder_that_has_weights_there_is_no_vote() -> None:
 
 @pytest.mark.parametrize(("name", "dimensions"), [("use", 512), ("e5", 384)])
 def test_the_committed_weights_fit_their_embedder(name: Literal["use", "e5"], dimensions: int) -> None:
-    assert set(committed()) == set(PREFERRED)
+    assert set(committed()) == set(MULTILINGUAL)
     assert len(committed()[name].weights) == 4 * dimensions + len(layout("", ""))
     assert committed()[name].version.startswith(name)
 
