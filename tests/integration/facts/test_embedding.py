@@ -27,13 +27,13 @@ import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
 from support_agent.models.embedding.minilm import MiniLM
-from support_agent.facts.index import Entry, Index, memory_client, open_client
+from support_agent.facts.index import Index, IndexEntry, memory_client, open_client
 from support_agent.config.settings import ChromaSettings
 model, folder = map(Path, sys.argv[1:])
 for client in (memory_client(), open_client(ChromaSettings(path=folder))):
     embedder = MiniLM(model)
     index = Index(client, embedder)
-    index.update([Entry(key="document:1", text="Refund policy"), Entry(key="document:6", text="Passwords")])
+    index.update([IndexEntry(key="document:1", text="Refund policy"), IndexEntry(key="document:6", text="Passwords")])
     print(index.candidates(embedder.embed(["I want my money back"]), 1)[0])
 """
 
