@@ -7,20 +7,24 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from support_agent.tools.fact_room import FactRoom, Finding
-from support_agent.tools.fact_trace import Evidence, ModelText, Node, Visit
+from support_agent.tools.fact_room import FactRoom, RetrievalResult
+from support_agent.tools.fact_trace import Evidence, ModelText, NodeVisit, WorkflowNode
 
 DRAFT = "You surely get 900 EUR back, says the draft."
 QUESTION = "the rewritten question of the model"
 BY: Any = {"writer": "scripted", "seed": 1}
 VISITS = (
-    Visit(node=Node.GENERATOR, cycle=0, decided="written", model_text=ModelText(kind="draft", text=DRAFT, **BY)),
-    Visit(node=Node.REWRITER, cycle=0, decided="new", model_text=ModelText(kind="question", text=QUESTION, **BY)),
+    NodeVisit(
+        node=WorkflowNode.GENERATOR, cycle=0, decided="written", model_text=ModelText(kind="draft", text=DRAFT, **BY)
+    ),
+    NodeVisit(
+        node=WorkflowNode.REWRITER, cycle=0, decided="new", model_text=ModelText(kind="question", text=QUESTION, **BY)
+    ),
 )
 """A record with texts of a model in it."""
 
 
-def found(*evidence: Evidence, reason: str = "answered", **changes: object) -> Finding:
+def found(*evidence: Evidence, reason: str = "answered", **changes: object) -> RetrievalResult:
     """A finding with a cost and a record; `changes` replace parts."""
     given: dict[str, object] = {
         "reason": reason,
@@ -31,7 +35,7 @@ def found(*evidence: Evidence, reason: str = "answered", **changes: object) -> F
         "seconds": 1.5,
         "trace": VISITS,
     }
-    return Finding.model_validate({**given, **changes})
+    return RetrievalResult.model_validate({**given, **changes})
 
 
 def says(document: int, *sentences: int, grade: float | None = 0.9) -> Evidence:
@@ -43,12 +47,12 @@ def says(document: int, *sentences: int, grade: float | None = 0.9) -> Evidence:
 class ScriptedRoom:
     """`tools.fact_room.FactRoom`: the finding of the first key that the question holds; an error is raised."""
 
-    findings: Mapping[str, Finding | Exception]
+    findings: Mapping[str, RetrievalResult | Exception]
     memory: str | None = None
     asked: list[tuple[str, frozenset[int]]] = field(default_factory=list)
     likely: list[int | None] = field(default_factory=list)
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         self.asked.append((question, frozenset(documents)))
         self.likely.append(likely)
         finding = next((value for key, value in self.findings.items() if key in question), None)
@@ -63,7 +67,7 @@ class ScriptedRoom:
 class ScriptedRooms:
     """`tools.fact_room.FactRooms`: one room with these findings for each mail."""
 
-    findings: Mapping[str, Finding | Exception]
+    findings: Mapping[str, RetrievalResult | Exception]
     opened: list[tuple[str, ScriptedRoom]] = field(default_factory=list)
     memories: list[str | None] = field(default_factory=list)
     """What each was opened with."""
@@ -89,7 +93,7 @@ class LikelyRoom:
 
     memory: str | None = None
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         if likely is None:
             return found(reason="irrelevant")
         return found(says(likely, 0))

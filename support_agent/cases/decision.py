@@ -22,7 +22,7 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.planner.plan import Call, Plan, unplanned
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.ending import Reason
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 
 MODEL_CODE = "model"
 """The code of errors of the language model."""
@@ -45,7 +45,7 @@ class Decision(Frozen):
     found: tuple[FoundDocument, ...]
     decided_at: datetime
     why: str = ""
-    findings: dict[int, Finding] = Field(default_factory=dict)
+    findings: dict[int, RetrievalResult] = Field(default_factory=dict)
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     memory: str | None = None
     intention: Intention | None = None

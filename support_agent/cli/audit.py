@@ -27,12 +27,12 @@ def list_(
     from support_agent.app.wiring import open_store
     from support_agent.cli.printing import audit_entries
     from support_agent.errors import ConfigError
-    from support_agent.store.audit import Act
+    from support_agent.store.audit import AuditEvent
 
-    if act and act not in list(Act):
-        raise ConfigError(f"--act {act!r}: choose one of {', '.join(Act)}")
+    if act and act not in list(AuditEvent):
+        raise ConfigError(f"--act {act!r}: choose one of {', '.join(AuditEvent)}")
     with open_store(settings_of(config)) as store:
-        found = store.audit.entries(Act(act) if act else None, limit)
+        found = store.audit.entries(AuditEvent(act) if act else None, limit)
     print_data(found, as_json, audit_entries(found))
 
 

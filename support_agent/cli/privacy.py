@@ -81,7 +81,7 @@ def rotate(
     """Wrap every key with another master key. Stop the workers first, and then name the new file in the settings."""
     from support_agent.app.wiring import open_store
     from support_agent.errors import ConfigError
-    from support_agent.store.audit import Act
+    from support_agent.store.audit import AuditEvent
 
     try:
         master = SecretStr(new.read_text("ascii").strip())
@@ -90,7 +90,7 @@ def rotate(
     for _, settings in _mailboxes(config):
         with open_store(settings) as store:
             count = store.database.vault.rotate(master)
-            store.audit.add(Act.KEYS_ROTATED, "the operator", now(), {"keys": count})
+            store.audit.add(AuditEvent.KEYS_ROTATED, "the operator", now(), {"keys": count})
         typer.echo(f"{count} keys wrapped again: set store.master_key_file to {new} before the next start")
 
 

@@ -26,9 +26,9 @@ from support_agent.desk_page.visit import Desk, NotFound, Page, Result, SeeOther
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.publishing import (
     NEW,
-    Draft,
-    Kind,
-    Place,
+    FileDraft,
+    FileKind,
+    FilePlace,
     Present,
     document_files,
     document_place,
@@ -69,7 +69,7 @@ def edit(desk: Desk, visit: Visit) -> Result:
         text = stored.raw.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     elif now.digest == NEW:
         text = present(desk.settings.company, document_place(desk.settings.company, number, None)).text
-    return _form(desk, visit, Draft(place=place, text=text, base=now.digest), now, number, language)
+    return _form(desk, visit, FileDraft(place=place, text=text, base=now.digest), now, number, language)
 
 
 def change(desk: Desk, visit: Visit) -> Result:
@@ -83,7 +83,7 @@ def new(desk: Desk, visit: Visit) -> Result:
     number = free_number(desk.settings.company.policies)
     text = SKELETON.format(number=number, today=desk.today)
     place = document_place(desk.settings.company, number, None)
-    return _form(desk, visit, Draft(place=place, text=text), Present(), number, None, is_new=True)
+    return _form(desk, visit, FileDraft(place=place, text=text), Present(), number, None, is_new=True)
 
 
 def add(desk: Desk, visit: Visit) -> Result:
@@ -107,7 +107,7 @@ def _done(desk: Desk, visit: Visit, number: int, language: str | None, *, is_new
 def _form(
     desk: Desk,
     visit: Visit,
-    draft: Draft,
+    draft: FileDraft,
     now: Present,
     number: int,
     language: str | None,
@@ -148,7 +148,7 @@ def _imported(desk: Desk, visit: Visit) -> Result:
     if not visit.files:
         return SeeOther("/documents/new", visit.wording("draft.no_file"), is_error=True)
     company, file = desk.settings.company, visit.files[0]
-    marker = Draft(place=Place(kind=Kind.DOCUMENT, name=".marker"), text="")
+    marker = FileDraft(place=FilePlace(kind=FileKind.DOCUMENT, name=".marker"), text="")
     suffix = PurePath(clean_name(file.name)).suffix.lower()
     with tempfile.TemporaryDirectory() as temporary, tried(company, marker) as copied:
         path = Path(temporary) / f"{PurePath(clean_name(file.name)).stem or 'document'}{suffix}"
@@ -160,7 +160,7 @@ def _imported(desk: Desk, visit: Visit) -> Result:
             return SeeOther("/documents/new", visit.wording("draft.refused", why=why), is_error=True)
         text = imported.path.read_text("utf-8")
     place = document_place(company, imported.number, None, imported.title)
-    draft = Draft(place=place, text=text)
+    draft = FileDraft(place=place, text=text)
     return _form(desk, visit, draft, Present(), imported.number, None, is_new=True, imported=imported)
 
 

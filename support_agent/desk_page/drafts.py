@@ -23,9 +23,9 @@ from support_agent.desk_page.visit import Desk, Download, Framed, NotFound, Page
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.ops.publishing import (
     MAX_BYTES,
-    Draft,
-    Kind,
-    Place,
+    FileDraft,
+    FileKind,
+    FilePlace,
     Present,
     check_draft,
     errors_of,
@@ -36,7 +36,7 @@ from support_agent.ops.publishing import (
     tried,
 )
 from support_agent.outbound.rendered_mail import RenderedMail
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 
 log = structlog.get_logger(__name__)
 
@@ -70,12 +70,12 @@ class Looked:
         return not self.errors and self.is_changed
 
 
-def draft_in(visit: Visit, place: Place) -> Draft:
+def draft_in(visit: Visit, place: FilePlace) -> FileDraft:
     """The draft of a form."""
-    return Draft(place=place, text=visit.form.get("text", ""), base=visit.form.get("base", ""))
+    return FileDraft(place=place, text=visit.form.get("text", ""), base=visit.form.get("base", ""))
 
 
-def looked_at(desk: Desk, visit: Visit, draft: Draft, now: Present, number: int = 0, language: str = "") -> Looked:
+def looked_at(desk: Desk, visit: Visit, draft: FileDraft, now: Present, number: int = 0, language: str = "") -> Looked:
     """Look at a draft, and begin to try it on past mails.
 
     Args:
@@ -106,7 +106,7 @@ def looked_at(desk: Desk, visit: Visit, draft: Draft, now: Present, number: int 
 
 
 def form_values(
-    desk: Desk, visit: Visit, draft: Draft, now: Present, looked: Looked | None, problem: str
+    desk: Desk, visit: Visit, draft: FileDraft, now: Present, looked: Looked | None, problem: str
 ) -> dict[str, object]:
     """What the form of a draft shows; its base is the file as it is now, to which the difference is shown.
 
@@ -126,7 +126,7 @@ def form_values(
     }
 
 
-def published(desk: Desk, visit: Visit, draft: Draft, to: str) -> SeeOther | str:
+def published(desk: Desk, visit: Visit, draft: FileDraft, to: str) -> SeeOther | str:
     """Publish a draft, if the form orders it, and go on at its page.
 
     Returns:
@@ -144,7 +144,7 @@ def published(desk: Desk, visit: Visit, draft: Draft, to: str) -> SeeOther | str
     return SeeOther(to, visit.wording("draft.published"))
 
 
-def _write_checked(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...]:
+def _write_checked(desk: Desk, visit: Visit, draft: FileDraft) -> tuple[Finding, ...]:
     """Publish a draft; return the errors that hinder it, () if it is published.
 
     Raises:
@@ -162,7 +162,7 @@ def _write_checked(desk: Desk, visit: Visit, draft: Draft) -> tuple[Finding, ...
     _keep(desk, draft.place, after)
     who, file = visit.person.address, draft.place.name
     what = {"kind": draft.place.kind.value, "file": file, "was": before.digest, "now": after.digest}
-    desk.store.audit.add(Act.PUBLISHED, who, desk.now(), what)
+    desk.store.audit.add(AuditEvent.PUBLISHED, who, desk.now(), what)
     log.info("desk_page_published", who=who, **what)
     return ()
 
@@ -175,12 +175,12 @@ def changes_between(before: str, after: str) -> tuple[Change, ...]:
     return tuple(Change(kinds.get(line[:1], "same"), line if line[:1] == "@" else line[1:]) for line in shown)
 
 
-def _keep(desk: Desk, place: Place, file: Present) -> None:
+def _keep(desk: Desk, place: FilePlace, file: Present) -> None:
     """Store what a file says, so that it can be taken back."""
     if not file.raw:
         return
     versions = desk.store.versions
-    if place.kind is Kind.DOCUMENT:
+    if place.kind is FileKind.DOCUMENT:
         versions.save_document(_number_in(place), file.raw)
         return
     try:
@@ -190,13 +190,13 @@ def _keep(desk: Desk, place: Place, file: Present) -> None:
     versions.save_templates(templates.version, templates.as_files())
 
 
-def _number_in(place: Place) -> int:
+def _number_in(place: FilePlace) -> int:
     """The number of a document's file."""
     return int(place.name.rpartition("/")[2].partition("-")[0])
 
 
 def _answers(
-    desk: Desk, visit: Visit, draft: Draft, number: int, language: str
+    desk: Desk, visit: Visit, draft: FileDraft, number: int, language: str
 ) -> tuple[tuple[AnswerPreview, ...], str]:
     """What customers would see, or why that cannot be shown."""
     with tried(desk.settings.company, draft) as company:
@@ -208,9 +208,9 @@ def _answers(
 
 
 def _mails(
-    desk: Desk, draft: Draft, company: CompanySettings, number: int, language: str, question: str
+    desk: Desk, draft: FileDraft, company: CompanySettings, number: int, language: str, question: str
 ) -> Sequence[RenderedMail]:
-    if draft.place.kind is Kind.TEMPLATE:
+    if draft.place.kind is FileKind.TEMPLATE:
         return list(sample_mails(draft.place.name, Templates.load(company.templates)))
     asking = question[:MAX_QUESTION]
     return [draft_mail(desk.stages().decider(), company, number, language, asking, desk.now())]

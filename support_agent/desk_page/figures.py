@@ -22,7 +22,7 @@ from support_agent.desk_page.visit import NONE
 from support_agent.desk_page.wording import Wording
 from support_agent.ops import pictures
 from support_agent.ops.evals.measures import bounds
-from support_agent.ops.pictures import Column, Dot, Part, Row, Scale, Words
+from support_agent.ops.pictures import Column, Dot, Part, PictureRow, Scale, Words
 from support_agent.planner.plan_run import TOPIC_KINDS
 from support_agent.store.quality import Judged, TimeSpan, Wait
 from support_agent.store.records import MailStatus
@@ -188,7 +188,7 @@ class Figures(NamedTuple):
         found = [(self.reason(code), count, self.link("mails", group="people", reason=code)) for code, count in ranked]
         said = self.w("quality.reasons_said", n=total)
         shown = [
-            Row(name, count, href, self.w("quality.row_said", name=name, n=count))
+            PictureRow(name, count, href, self.w("quality.row_said", name=name, n=count))
             for name, count, href in found[:MOST_ROWS]
         ]
         rows = tuple((Cell(name), self._number(count, href), self._share(count / total)) for name, count, href in found)
@@ -208,7 +208,7 @@ class Figures(NamedTuple):
             low, high = _interval(right, judged)
             name, href = self.titles.get(key, key), self.link("judged", topic=key)
             said = self._said_share(name, right, judged)
-            shown.append(Row(name, right / judged, href, said, low, high))
+            shown.append(PictureRow(name, right / judged, href, said, low, high))
             rows.append((Cell(name), *self._shares(right, judged, topic=key)))
         said = self._labelled(labels, len(labels))
         words = self._words("precision", said, "quality.share_right", "quality.topic")
@@ -297,7 +297,7 @@ class Figures(NamedTuple):
         shown, rows, total = [], [], sum(counts)
         for low, high, count in zip([None, *edges], [*edges, None], counts, strict=True):
             name, href = self._seconds(low, high), self.link(code, low=low, high=high)
-            shown.append(Row(name, count, href, self.w("quality.row_said", name=name, n=count)))
+            shown.append(PictureRow(name, count, href, self.w("quality.row_said", name=name, n=count)))
             rows.append((Cell(name), self._number(count, href), self._share(count / total if total else 0.0)))
         words = self._words(code, said, "quality.mails", "quality.time")
         picture = pictures.rows(words, shown, self.w.number) if total else None

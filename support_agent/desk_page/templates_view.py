@@ -16,7 +16,7 @@ from support_agent.desk_page.people import Role
 from support_agent.desk_page.preview import AnswerPreview, sample_mails, shown_answer
 from support_agent.desk_page.visit import Desk, Framed, NotFound, Page, Result, SeeOther, Shown, Visit, whole_number
 from support_agent.errors import SupportAgentError
-from support_agent.ops.publishing import Draft, Place, Present, present, template_files, template_place
+from support_agent.ops.publishing import FileDraft, FilePlace, Present, present, template_files, template_place
 from support_agent.ops.template_tests import TemplateCase, load_cases, run_case
 
 
@@ -77,7 +77,7 @@ def edit(desk: Desk, visit: Visit) -> Result:
         text = (desk.store.versions.templates(version) or {}).get(place.name, "")
         if not text:
             raise NotFound
-    return _form(desk, visit, Draft(place=place, text=text, base=now.digest), now)
+    return _form(desk, visit, FileDraft(place=place, text=text, base=now.digest), now)
 
 
 def change(desk: Desk, visit: Visit) -> Result:
@@ -92,21 +92,21 @@ def change(desk: Desk, visit: Visit) -> Result:
 
 
 def _form(
-    desk: Desk, visit: Visit, draft: Draft, now: Present, *, is_looked_at: bool = False, problem: str = ""
+    desk: Desk, visit: Visit, draft: FileDraft, now: Present, *, is_looked_at: bool = False, problem: str = ""
 ) -> Result:
     looked = looked_at(desk, visit, draft, now) if is_looked_at else None
     values = form_values(desk, visit, draft, now, looked, problem)
     return Shown("template_edit.html", {**values, "name": draft.place.name})
 
 
-def _place(desk: Desk, visit: Visit) -> Place:
+def _place(desk: Desk, visit: Visit) -> FilePlace:
     place = template_place(desk.settings.company, f"{visit.path['locale']}/{visit.path['name']}")
     if place is None:
         raise NotFound
     return place
 
 
-def _answers(desk: Desk, place: Place) -> tuple[tuple[AnswerPreview, ...], str]:
+def _answers(desk: Desk, place: FilePlace) -> tuple[tuple[AnswerPreview, ...], str]:
     try:
         mails = list(sample_mails(place.name, Templates.load(desk.settings.company.templates)))
     except SupportAgentError as error:
@@ -117,7 +117,7 @@ def _answers(desk: Desk, place: Place) -> tuple[tuple[AnswerPreview, ...], str]:
     ), ""
 
 
-def _tests(desk: Desk, place: Place, locale: str) -> tuple[Tested, ...]:
+def _tests(desk: Desk, place: FilePlace, locale: str) -> tuple[Tested, ...]:
     """The template tests in this language: those of the template's own kind of item, or all if it is of none."""
     folder = desk.settings.company.templates
     cases, unreadable = load_cases(folder)

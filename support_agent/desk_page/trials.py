@@ -26,7 +26,7 @@ from support_agent.ops.backtest.pairing import Pair, own_addresses, pairs_of
 from support_agent.ops.backtest.running import Bench, RunProgress, run
 from support_agent.ops.backtest.sources import collect, in_store
 from support_agent.ops.backtest.what_if import WhatIf, compare
-from support_agent.ops.publishing import Draft, tried
+from support_agent.ops.publishing import FileDraft, tried
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -81,7 +81,7 @@ class Trials:
     _changed: Condition = field(default_factory=Condition)
     _running: Lock = field(default_factory=Lock)
 
-    def start(self, draft: Draft, settings: Settings, store: Store, bench: OpenBench, now: datetime) -> None:
+    def start(self, draft: FileDraft, settings: Settings, store: Store, bench: OpenBench, now: datetime) -> None:
         """Begin the trial of a draft, if it has none yet."""
         with self._changed:
             if draft.digest in self._found:
@@ -140,7 +140,7 @@ class Trials:
             self._found[digest] = replace(found, **changes)  # type: ignore[arg-type]
             self._changed.notify_all()
 
-    def _run(self, draft: Draft, settings: Settings, store: Store, bench: OpenBench, now: datetime) -> None:
+    def _run(self, draft: FileDraft, settings: Settings, store: Store, bench: OpenBench, now: datetime) -> None:
         try:
             with self._running, bound_contextvars(trial=draft.digest[:12]):
                 self._tell(draft.digest, step=None)
@@ -153,11 +153,11 @@ class Trials:
             log.error("desk_page_trial_failed", error=type(error).__name__, exc_info=error)
             self._fail(draft, type(error).__name__)
 
-    def _fail(self, draft: Draft, problem: str) -> None:
+    def _fail(self, draft: FileDraft, problem: str) -> None:
         with suppress(_Ended):
             self._tell(draft.digest, problem=problem)
 
-    def _compared(self, draft: Draft, settings: Settings, store: Store, bench: OpenBench, now: datetime) -> WhatIf:
+    def _compared(self, draft: FileDraft, settings: Settings, store: Store, bench: OpenBench, now: datetime) -> WhatIf:
         """Decide the past mails with today's files and with the draft; today's results are remembered."""
         pairs = past_pairs(store, settings, now)
         total = 2 * len(pairs)

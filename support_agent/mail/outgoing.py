@@ -57,7 +57,7 @@ class EnclosedFile(NamedTuple):
     content: bytes
 
 
-class Head(Frozen):
+class OutgoingHead(Frozen):
     """The header values that do not come from the parent mail; with them a mail can be composed again without the key.
 
     `message_id` is made by `keys.message_id`, `origin` by `keys.origin_header`. `sent_at` is aware, and the same on
@@ -74,7 +74,7 @@ class Head(Frozen):
     is_threaded: bool = True
 
 
-def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) -> bytes:
+def compose(head: OutgoingHead, *, subject: str, text: str, html: str, parent: Message) -> bytes:
     """Compose an automatic mail to the customer: multipart/alternative, in the parent's thread if `head.is_threaded`.
 
     Args:
@@ -92,7 +92,7 @@ def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) 
     return _assemble(fields, "multipart/alternative", parts, head.message_id)
 
 
-def compose_notice(head: Head, *, subject: str, text: str, original: bytes | None = None) -> bytes:
+def compose_notice(head: OutgoingHead, *, subject: str, text: str, original: bytes | None = None) -> bytes:
     """Compose a plain-text notice to our own staff (a desk packet), in a thread of its own.
 
     `original`, the customer's mail, is attached as message/rfc822 if it is 7-bit, else as a base64 .eml file, because
@@ -107,7 +107,7 @@ def compose_notice(head: Head, *, subject: str, text: str, original: bytes | Non
 
 
 def compose_person_reply(
-    head: Head, *, subject: str, text: str, parent: Message, files: Sequence[EnclosedFile] = ()
+    head: OutgoingHead, *, subject: str, text: str, parent: Message, files: Sequence[EnclosedFile] = ()
 ) -> bytes:
     """Compose a staff member's reply to the customer, in the thread of `parent`, the customer's last mail.
 
@@ -160,7 +160,7 @@ def thread_references(parent: Message) -> list[str]:
     return [*ids[:1], *reversed(kept)]
 
 
-def _fields(head: Head, subject: str) -> Fields:
+def _fields(head: OutgoingHead, subject: str) -> Fields:
     if head.sent_at.tzinfo is None:
         raise PermanentError("the date of an outgoing mail has no time zone: pass an aware datetime")
     sender = _mailbox(head.from_name, _address(head.from_address, "agent.address"))
@@ -187,7 +187,7 @@ def _automatic(submitted: AutoSubmitted) -> Fields:
     return [("Auto-Submitted", submitted), ("X-Auto-Response-Suppress", SUPPRESS)]
 
 
-def _origin(head: Head) -> Fields:
+def _origin(head: OutgoingHead) -> Fields:
     if not ORIGIN.fullmatch(head.origin):
         raise PermanentError(f"not an origin header: {head.origin!r}", code="header_refused")
     return [(ORIGIN_HEADER, head.origin.replace("; tag=", ";\r\n tag="))]

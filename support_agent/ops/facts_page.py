@@ -21,8 +21,8 @@ from support_agent.errors import ConfigError
 from support_agent.facts.graph.layout import HEIGHT, WIDTH, picture_of, shortened
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation
 from support_agent.ops.page_templates import page_template
-from support_agent.tools.fact_room import Finding
-from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Node, SentenceRange, Visit, sentence_at
+from support_agent.tools.fact_room import RetrievalResult
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, NodeVisit, SentenceRange, WorkflowNode, sentence_at
 
 TEMPLATE = "facts_page.html.j2"
 STRONG, FAIR = 0.9, 0.7
@@ -88,7 +88,7 @@ class Considered(NamedTuple):
     is_used: bool
 
 
-def facts_page(question: str, found: Finding, documents: Mapping[str, Document], graph: EntityGraph) -> str:
+def facts_page(question: str, found: RetrievalResult, documents: Mapping[str, Document], graph: EntityGraph) -> str:
     """The page as HTML.
 
     Args:
@@ -135,7 +135,9 @@ def write_page(file: Path, html: str) -> None:
 class _Page:
     """The parts of one page, as the template needs them."""
 
-    def __init__(self, question: str, found: Finding, documents: Mapping[str, Document], graph: EntityGraph) -> None:
+    def __init__(
+        self, question: str, found: RetrievalResult, documents: Mapping[str, Document], graph: EntityGraph
+    ) -> None:
         self._question = question
         self._found = found
         self._documents = documents
@@ -145,7 +147,7 @@ class _Page:
         self._whole = [key for key in documents if any(place.source == key for place in self._marks)]
 
     def render(self) -> str:
-        draft = next((visit for visit in reversed(self._found.trace) if visit.node is Node.GENERATOR), None)
+        draft = next((visit for visit in reversed(self._found.trace) if visit.node is WorkflowNode.GENERATOR), None)
         return page_template(TEMPLATE).render(
             question=self._question,
             found=self._found,
@@ -216,7 +218,7 @@ class _Page:
         mark = self._marks.get(relation.pointer)
         return bool(mark and mark.notes)
 
-    def _considered(self, visit: Visit) -> Iterator[Considered]:
+    def _considered(self, visit: NodeVisit) -> Iterator[Considered]:
         grades: Sequence[float | None] = visit.passage_grades or (None,) * len(visit.passages)
         threshold = visit.threshold or 0.0
         for pointer, grade in zip(visit.passages, grades, strict=False):
@@ -247,7 +249,7 @@ def _strength(value: float) -> str:
     return "strong" if value >= STRONG else "fair" if value >= FAIR else "weak"
 
 
-def _lines(visit: Visit | None) -> tuple[str, ...]:
+def _lines(visit: NodeVisit | None) -> tuple[str, ...]:
     """What the model wrote in a step, line by line."""
     return clean_lines(visit.model_text.text) if visit and visit.model_text else ()
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
 from support_agent.ops.person import PersonAddresses
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.records import CaseId, MailRecord, OutboxRecord
 from support_agent.store.store import Store
 
@@ -84,7 +84,7 @@ def export(store: Store, person: PersonAddresses, archive: ZipFile, brand: str, 
         mail = store.mails.get(mail_id)
         if mail is not None and mail.case_id is None:
             mails += _received(store, person, archive, f"{top}no-case", mail)
-    store.audit.add(Act.EXPORTED, "the operator", now, {"cases": len(kept.cases), "mails": mails})
+    store.audit.add(AuditEvent.EXPORTED, "the operator", now, {"cases": len(kept.cases), "mails": mails})
 
 
 def _case(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, case_id: CaseId) -> int:

@@ -83,7 +83,7 @@ class Dot(NamedTuple):
     said: str
 
 
-class Row(NamedTuple):
+class PictureRow(NamedTuple):
     """A named value; with `low` and `high` it is a dot with its interval, else a bar, with a darker `part` of it."""
 
     name: str
@@ -134,7 +134,7 @@ def dots(
     return axes.picture(drawn)
 
 
-def rows(words: Words, shown: Sequence[Row], written: Written, most: float | None = None) -> Markup:
+def rows(words: Words, shown: Sequence[PictureRow], written: Written, most: float | None = None) -> Markup:
     """Named bars, or dots with intervals, one below the other; `most`: the end of the axis, else the longest bar's."""
     longest = _round_up(max((row.value for row in shown), default=0.0)) if most is None else most
     height, width = TOP + ROW * len(shown) + BOTTOM, WIDTH - 2 * RIGHT

@@ -43,22 +43,22 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _ONE_AT_A_TIME = Lock()
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """What a file is: its folder is `company.policies` or `company.templates`."""
 
     DOCUMENT = "document"
     TEMPLATE = "template"
 
 
-class Place(Frozen):
+class FilePlace(Frozen):
     """A file; `name` is its path below the folder of its kind: "de/001-refund.md", "en/answer.txt.j2"."""
 
-    kind: Kind
+    kind: FileKind
     name: str
 
     def folder(self, company: CompanySettings) -> Path:
         """The folder of its kind."""
-        return company.policies if self.kind is Kind.DOCUMENT else company.templates
+        return company.policies if self.kind is FileKind.DOCUMENT else company.templates
 
 
 class Present(Frozen):
@@ -73,10 +73,10 @@ class Present(Frozen):
         return self.raw.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
-class Draft(Frozen):
+class FileDraft(Frozen):
     """A text for a file, made from the file with the digest `base`."""
 
-    place: Place
+    place: FilePlace
     text: str
     base: str = NEW
 
@@ -97,7 +97,7 @@ class Draft(Frozen):
 def document_files(company: CompanySettings) -> dict[tuple[int, str | None], str]:
     """The files of documents by number and language, None for the company's own; of twins the first."""
     found: dict[tuple[int, str | None], str] = {}
-    for name in _names(company.policies, Kind.DOCUMENT):
+    for name in _names(company.policies, FileKind.DOCUMENT):
         path = PurePosixPath(name)
         language = path.parent.name or None
         match = FILE_NAME.match(path.name)
@@ -106,7 +106,7 @@ def document_files(company: CompanySettings) -> dict[tuple[int, str | None], str
     return found
 
 
-def document_place(company: CompanySettings, number: int, language: str | None, title: str = "") -> Place:
+def document_place(company: CompanySettings, number: int, language: str | None, title: str = "") -> FilePlace:
     """The file of a document in a language, None for the company's own; a new one is named by its title.
 
     Raises:
@@ -114,11 +114,11 @@ def document_place(company: CompanySettings, number: int, language: str | None, 
     """
     known = document_files(company).get((number, language))
     if known is not None:
-        return Place(kind=Kind.DOCUMENT, name=known)
+        return FilePlace(kind=FileKind.DOCUMENT, name=known)
     if language is not None and (not is_locale(language) or language.lower() == company.locale.lower()):
         raise _refused(f"{language!r} is no other language: write one such as de, or pt-BR")
     name = f"{number:03d}-{name_of(title)}.md"
-    return Place(kind=Kind.DOCUMENT, name=name if language is None else f"{language}/{name}")
+    return FilePlace(kind=FileKind.DOCUMENT, name=name if language is None else f"{language}/{name}")
 
 
 def template_files(company: CompanySettings) -> dict[str, bool]:
@@ -126,7 +126,7 @@ def template_files(company: CompanySettings) -> dict[str, bool]:
 
     A language is added as a folder on the disk, because it needs all of them at once.
     """
-    there = set(_names(company.templates, Kind.TEMPLATE))
+    there = set(_names(company.templates, FileKind.TEMPLATE))
     languages = sorted({name.partition("/")[0] for name in there if is_locale(name.partition("/")[0])})
     known = {path.name for path in (packaged("templates") / FALLBACK_LOCALE).iterdir()}
     possible = {f"{language}/{name}" for language in languages for name in known}
@@ -134,31 +134,31 @@ def template_files(company: CompanySettings) -> dict[str, bool]:
     return {name: name in there for name in sorted(files | possible)}
 
 
-def template_place(company: CompanySettings, name: str) -> Place | None:
+def template_place(company: CompanySettings, name: str) -> FilePlace | None:
     """The file of a template; None: there is none of this name, and the program knows none."""
-    return Place(kind=Kind.TEMPLATE, name=name) if name in template_files(company) else None
+    return FilePlace(kind=FileKind.TEMPLATE, name=name) if name in template_files(company) else None
 
 
 # Checking
 
 
 @contextmanager
-def tried(company: CompanySettings, draft: Draft) -> Iterator[CompanySettings]:
+def tried(company: CompanySettings, draft: FileDraft) -> Iterator[CompanySettings]:
     """The company with the draft in the place of its file, in a folder that is deleted at the end."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / draft.place.folder(company).name
         _write_all(folder, {**_contents(company, draft.place.kind), draft.place.name: draft.raw})
-        key = "policies" if draft.place.kind is Kind.DOCUMENT else "templates"
+        key = "policies" if draft.place.kind is FileKind.DOCUMENT else "templates"
         yield company.model_copy(update={key: folder})
 
 
-def check_draft(settings: Settings, draft: Draft, today: date) -> tuple[Finding, ...]:
+def check_draft(settings: Settings, draft: FileDraft, today: date) -> tuple[Finding, ...]:
     """What `check` says of the company's files with the draft; the paths are those below the workspace."""
     with tried(settings.company, draft) as company:
         return _checked(settings.model_copy(update={"company": company}), today)
 
 
-def errors_of(settings: Settings, draft: Draft, findings: tuple[Finding, ...], today: date) -> tuple[Finding, ...]:
+def errors_of(settings: Settings, draft: FileDraft, findings: tuple[Finding, ...], today: date) -> tuple[Finding, ...]:
     """The errors for which a draft is not published: those in its file, and those that are not there without it.
 
     An error elsewhere that is there already, such as another document that has expired, does not matter.
@@ -178,7 +178,7 @@ def not_taken_over(settings: Settings) -> tuple[Finding, ...]:
     return tuple(one for one in found if one.severity is Severity.ERROR and one.path != accounts)
 
 
-def path_of(company: CompanySettings, place: Place) -> Path:
+def path_of(company: CompanySettings, place: FilePlace) -> Path:
     """The path of a file in the findings about drafts."""
     return Path(place.folder(company).name) / place.name
 
@@ -190,7 +190,7 @@ def _checked(settings: Settings, today: date) -> tuple[Finding, ...]:
         *check_languages(company, None),
         *check_calibration(settings),
     ]
-    templates = tuple(sorted(_contents(company, Kind.TEMPLATE).items()))
+    templates = tuple(sorted(_contents(company, FileKind.TEMPLATE).items()))
     return (*_below(findings, company), *(_below_folder(one, company) for one in _templates_checked(templates)))
 
 
@@ -227,7 +227,7 @@ def _moved(finding: Finding, folder: Path, to: Path) -> Finding:
 # Reading and writing
 
 
-def present(company: CompanySettings, place: Place) -> Present:
+def present(company: CompanySettings, place: FilePlace) -> Present:
     """The file as it is now.
 
     Raises:
@@ -242,7 +242,7 @@ def present(company: CompanySettings, place: Place) -> Present:
         raise _not_usable(place, error) from error
 
 
-def publish(company: CompanySettings, draft: Draft) -> None:
+def publish(company: CompanySettings, draft: FileDraft) -> None:
     """Write the draft in the place of its file, on the disk when this returns. The caller has checked it.
 
     Raises:
@@ -258,7 +258,7 @@ def publish(company: CompanySettings, draft: Draft) -> None:
 
 
 @contextmanager
-def _opened(company: CompanySettings, place: Place, *, is_new: bool = False) -> Iterator[int]:
+def _opened(company: CompanySettings, place: FilePlace, *, is_new: bool = False) -> Iterator[int]:
     """The open folder of a file; below the folder of the settings no link is followed.
 
     Everything happens below this descriptor, so a folder that is exchanged meanwhile changes nothing.
@@ -269,7 +269,7 @@ def _opened(company: CompanySettings, place: Place, *, is_new: bool = False) -> 
     handle = os.open(place.folder(company).resolve(), _FOLDER)
     try:
         for part in parts[:-1]:
-            if is_new and place.kind is Kind.DOCUMENT:
+            if is_new and place.kind is FileKind.DOCUMENT:
                 with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=handle)
             inner = os.open(part, _FOLDER, dir_fd=handle)
@@ -292,7 +292,7 @@ def _read(folder: int, name: str) -> Present:
     return Present(raw=raw, digest=hashlib.sha256(raw).hexdigest())
 
 
-def _replace(folder: int, name: str, draft: Draft) -> None:
+def _replace(folder: int, name: str, draft: FileDraft) -> None:
     temporary = f".{name}.{secrets.token_hex(8)}.new"
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
     try:
@@ -315,7 +315,7 @@ def _replace(folder: int, name: str, draft: Draft) -> None:
             os.unlink(temporary, dir_fd=folder)
 
 
-def _not_usable(place: Place, error: OSError) -> PermanentError:
+def _not_usable(place: FilePlace, error: OSError) -> PermanentError:
     if isinstance(error, FileExistsError):
         return PermanentError(f"{place.name} was added by somebody else meanwhile", code="edited")
     if isinstance(error, FileNotFoundError):
@@ -330,15 +330,17 @@ def _refused(what: str) -> PermanentError:
 # The files of a folder
 
 
-def _names(folder: Path, kind: Kind) -> list[str]:
+def _names(folder: Path, kind: FileKind) -> list[str]:
     """The files that the program reads in a folder."""
-    patterns = ("*.md", "*/*.md", QUESTIONS_FILE) if kind is Kind.DOCUMENT else ("*/*.j2", f"*/{WORDS}", "tests/*.yaml")
+    patterns = (
+        ("*.md", "*/*.md", QUESTIONS_FILE) if kind is FileKind.DOCUMENT else ("*/*.j2", f"*/{WORDS}", "tests/*.yaml")
+    )
     paths = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
     return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
-def _contents(company: CompanySettings, kind: Kind) -> dict[str, bytes]:
-    folder = company.policies if kind is Kind.DOCUMENT else company.templates
+def _contents(company: CompanySettings, kind: FileKind) -> dict[str, bytes]:
+    folder = company.policies if kind is FileKind.DOCUMENT else company.templates
     found: dict[str, bytes] = {}
     for name in _names(folder, kind):
         try:

@@ -16,8 +16,8 @@ from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
 from support_agent.desk.retrieved import numbered, quoted
-from support_agent.tools.fact_room import Finding
-from support_agent.tools.fact_trace import ModelText, Visit
+from support_agent.tools.fact_room import RetrievalResult
+from support_agent.tools.fact_trace import ModelText, NodeVisit
 
 
 class RetrievalReport(Frozen):
@@ -39,7 +39,7 @@ class RetrievalReport(Frozen):
     tokens: int
     forward_passes: int
     seconds: float
-    trace: tuple[Visit, ...]
+    trace: tuple[NodeVisit, ...]
 
     @property
     def written(self) -> tuple[ModelText, ...]:
@@ -57,7 +57,7 @@ def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
     return tuple(reports)
 
 
-def report_on(question: str, found: Finding, documents: dict[str, Document]) -> RetrievalReport:
+def report_on(question: str, found: RetrievalResult, documents: dict[str, Document]) -> RetrievalReport:
     """The report of a question without a mail, from the documents that were searched."""
     cited = ((one, documents[key]) for one in found.cited if (key := f"document:{one.document}") in documents)
     evidence = tuple(quoted(document, one.sentences, one.grade, most=None) for one, document in cited)
@@ -70,7 +70,7 @@ def searchable(documents: Sequence[Document], today: date, level: Level) -> dict
 
 
 def _report(
-    number: int, text: str, found: Finding, evidence: tuple[FoundEvidence, ...], pages: tuple[FoundPage, ...]
+    number: int, text: str, found: RetrievalResult, evidence: tuple[FoundEvidence, ...], pages: tuple[FoundPage, ...]
 ) -> RetrievalReport:
     return RetrievalReport(
         question=number,

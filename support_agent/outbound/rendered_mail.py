@@ -32,7 +32,7 @@ from support_agent.errors import GateRefused
 from support_agent.mail.keys import message_id, origin_header
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import (
-    Head,
+    OutgoingHead,
     compose,
     compose_notice,
     compose_person_reply,
@@ -63,7 +63,7 @@ QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
 
 
-class Headers(Head):
+class Headers(OutgoingHead):
     """Inputs of the headers; `parent_mail_id` is the stored customer's mail that is answered."""
 
     parent_mail_id: str

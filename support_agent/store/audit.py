@@ -38,7 +38,7 @@ PART = 1_000
 """Entries that are read at once."""
 
 
-class Act(StrEnum):
+class AuditEvent(StrEnum):
     """What an entry tells of."""
 
     MAIL_SENT = "mail sent"
@@ -69,7 +69,7 @@ class AuditEntry(Record):
 
     number: int
     at: Instant
-    act: Act
+    act: AuditEvent
     who: str
     about: JsonObject
     hash: Sha256
@@ -111,12 +111,12 @@ class Audit:
 
     database: Database
 
-    def add(self, act: Act, who: str, at: datetime, about: Mapping[str, JsonValue]) -> None:
+    def add(self, act: AuditEvent, who: str, at: datetime, about: Mapping[str, JsonValue]) -> None:
         """Add an entry about something that is no change of the store."""
         with self.database.write() as connection:
             append(connection, act, who, at, about)
 
-    def add_if_new(self, act: Act, who: str, at: datetime, about: Mapping[str, JsonValue]) -> bool:
+    def add_if_new(self, act: AuditEvent, who: str, at: datetime, about: Mapping[str, JsonValue]) -> bool:
         """Add an entry unless the last one of this act says the same; return whether it was added."""
         with self.database.write() as connection:
             newest = select(AuditRow).where(col(AuditRow.act) == act).order_by(col(AuditRow.number).desc())
@@ -131,7 +131,7 @@ class Audit:
         with self.database.read() as connection:
             return _head(connection)
 
-    def entries(self, act: Act | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
+    def entries(self, act: AuditEvent | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Return the entries, of one act only, the newest first.
 
         Args:
@@ -153,7 +153,7 @@ class Audit:
             return verified(_rows(connection), published)
 
 
-def append(connection: Connection, act: Act, who: str, at: datetime, about: Mapping[str, JsonValue]) -> None:
+def append(connection: Connection, act: AuditEvent, who: str, at: datetime, about: Mapping[str, JsonValue]) -> None:
     """Add an entry in a transaction. Call it last: on PostgreSQL other transactions wait with theirs until the end."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": AUDIT_LOCK})
@@ -180,7 +180,7 @@ def delete_before(connection: Connection, instant: datetime, at: datetime) -> in
         last = row
     if last is None:
         return 0
-    append(connection, Act.LOG_SHORTENED, "retention", at, {"through": last.number, "hash": last.hash})
+    append(connection, AuditEvent.LOG_SHORTENED, "retention", at, {"through": last.number, "hash": last.hash})
     return affected(connection, delete(AuditRow).where(col(AuditRow.number) <= last.number))
 
 
@@ -199,7 +199,7 @@ def verified(rows: Iterable[Entry], published: str | None = None) -> Verificatio
             head = cut = Head(number=row.number - 1, hash=row.previous)
         if problem := _problem(row, head):
             return Verification(entries=entries, head=head, problem=f"entry {row.number} {problem}")
-        if row.act == Act.LOG_SHORTENED:
+        if row.act == AuditEvent.LOG_SHORTENED:
             cuts.append(json.loads(row.entry)["about"])
         head, entries = Head(number=row.number, hash=row.hash), entries + 1
         is_published = is_published or row.hash == published

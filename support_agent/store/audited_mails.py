@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam
 from sqlmodel import col
 
 from support_agent.store import audit
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.records import CUSTOMER_KINDS, OutboxId
 from support_agent.store.rows import is_its_rendered_mail
 from support_agent.store.tables import OutboxRow, RenderedMailRow
@@ -33,7 +33,9 @@ _TO_CUSTOMER = (
 )
 
 
-def append(connection: Connection, act: Act, who: str, outbox_id: OutboxId, at: datetime, **more: JsonValue) -> None:
+def append(
+    connection: Connection, act: AuditEvent, who: str, outbox_id: OutboxId, at: datetime, **more: JsonValue
+) -> None:
     """Add an entry about a mail, if it goes to a customer; as `audit.append`, call it last."""
     row = connection.execute(_TO_CUSTOMER, {"of": outbox_id}).first()
     if row is None:

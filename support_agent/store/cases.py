@@ -17,7 +17,7 @@ from sqlmodel import col, select
 from support_agent.core.size_limits import batches
 from support_agent.errors import PermanentError
 from support_agent.store import audit, mails, outbox, plans
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.columns import index_key
 from support_agent.store.database import Database
 from support_agent.store.desk_records import CaseChange
@@ -206,7 +206,7 @@ class Cases:
             connection.execute(insert(CaseChangeRow), dict(made))
             affected(connection, _CHANGE, {"case": case_id, "state": state, "assignee": assignee})
             what = {"case_id": case_id, "before": before.value, "after": state.value, "assignee": assignee}
-            audit.append(connection, Act.CASE_CHANGED, who, at, what)
+            audit.append(connection, AuditEvent.CASE_CHANGED, who, at, what)
             return made
 
     def changes(self, case_id: CaseId) -> tuple[CaseChange, ...]:

@@ -30,7 +30,7 @@ from support_agent.errors import ConfigError, PermanentError, SupportAgentError,
 from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge, reader_of
 from support_agent.store.keys import KeySettings
 from support_agent.store.rows import insert_if_new
-from support_agent.store.tables import ProgramRow, Row
+from support_agent.store.tables import ProgramRow, TableRow
 from support_agent.store.vault import Vault, using
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Database:
         """Remove deleted rows and destroyed keys from the files as well: write-ahead logs, and PostgreSQL's tables."""
         self.vault.purge()
         with mapped_errors():
-            purge(self._engine, [table.name for table in Row.metadata.sorted_tables])
+            purge(self._engine, [table.name for table in TableRow.metadata.sorted_tables])
 
     def upgrade(self, revision: str = HEAD) -> None:
         """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it.
@@ -275,7 +275,7 @@ class Database:
         ):
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
-            config.attributes.update(connection=connection, metadata=Row.metadata)
+            config.attributes.update(connection=connection, metadata=TableRow.metadata)
             try:
                 run(config)
             except CommandError as error:

@@ -18,7 +18,7 @@ from sqlmodel import col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store import audited_mails
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
 from support_agent.store.outbox import LOST
 from support_agent.store.records import (
@@ -132,7 +132,7 @@ class Deliveries:
             is_certain_now = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
             _move(connection, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
             change = {"before": before.value, "after": after.value}
-            audited_mails.append(connection, Act.MAIL_DECIDED, by.value, outbox_id, at, **change)
+            audited_mails.append(connection, AuditEvent.MAIL_DECIDED, by.value, outbox_id, at, **change)
             return True
 
     def doubt_waiting(self, detail: str, at: datetime) -> int:

@@ -18,7 +18,7 @@ from sqlmodel import col, select
 from support_agent.store.database import Database
 from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus
 from support_agent.store.rows import columns
-from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow, PlanRow, RenderedMailRow, Row
+from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow, PlanRow, RenderedMailRow, TableRow
 
 Values = Mapping[str, Any]
 """A row, by the names of its columns."""
@@ -55,7 +55,7 @@ def copy_history(source: Database, target: Database, mail_id: MailId, before: da
         rendered = select(RenderedMailRow).where(
             col(RenderedMailRow.mail_id).in_(ids), col(RenderedMailRow.created_at) < before
         )
-        copies: list[tuple[type[Row], list[Values]]] = [
+        copies: list[tuple[type[TableRow], list[Values]]] = [
             (CaseRow, [{**case, "state": CaseState.OPEN.value} for case in cases]),
             (MailRow, [*({**row, "status": _ended(row)} for row in mails), {**mail, **UNDECIDED}]),
             (ParticipantRow, _rows(connection, people)),

@@ -17,7 +17,7 @@ from sqlmodel import col, select
 from support_agent.core.modes import Mode
 from support_agent.errors import TransientError
 from support_agent.store import audit
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
 from support_agent.store.desk_records import ModeChange, ModeSource
 from support_agent.store.records import MailId
@@ -58,7 +58,7 @@ class Modes:
             if not insert_if_new(connection, ModeChangeRow, dict(made)):
                 raise TransientError(f"the mode of {key} is being changed by another process", code="number_taken")
             what = {"key": key, "mode": mode.value, "by": by.value, "mail_id": mail_id}
-            audit.append(connection, Act.MODE_CHANGED, who, at, what)
+            audit.append(connection, AuditEvent.MODE_CHANGED, who, at, what)
             return made
 
     def undo(self, key: str, at: datetime) -> ModeChange | None:
@@ -99,7 +99,7 @@ class Modes:
 
 def _note_undone(connection: Connection, change: ModeChange, at: datetime) -> None:
     what: dict[str, JsonValue] = {"key": change.key, "number": change.number, "mode": change.mode.value}
-    audit.append(connection, Act.MODE_UNDONE, "a person", at, what)
+    audit.append(connection, AuditEvent.MODE_UNDONE, "a person", at, what)
 
 
 def _changes(connection: Connection, key: str | None) -> Sequence[ModeChange]:

@@ -22,7 +22,7 @@ from sqlmodel import col, select
 
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store import audited_mails, mails
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
 from support_agent.store.records import (
     CaseId,
@@ -247,13 +247,13 @@ class Outbox:
         """
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.SENT, by, last_detail=detail, sent_at=sent_at)
-            audited_mails.append(connection, Act.MAIL_SENT, "the worker", outbox_id, sent_at)
+            audited_mails.append(connection, AuditEvent.MAIL_SENT, "the worker", outbox_id, sent_at)
 
     def mark_uncertain(self, outbox_id: OutboxId, detail: str, at: datetime, *, by: str) -> None:
         """Record that the connection was lost after the final dot; the mail is not tried again automatically."""
         with self.database.write() as connection:
             _move(connection, outbox_id, OutboxStatus.UNCERTAIN, by, last_detail=detail)
-            audited_mails.append(connection, Act.MAIL_UNCERTAIN, "the worker", outbox_id, at)
+            audited_mails.append(connection, AuditEvent.MAIL_UNCERTAIN, "the worker", outbox_id, at)
 
     def mark_failed(self, outbox_id: OutboxId, detail: str, *, by: str) -> None:
         """Record that the server refused the mail for good, or that its tries are used up."""

@@ -22,7 +22,7 @@ from sqlmodel import col, select
 from support_agent.core.size_limits import batches
 from support_agent.errors import PermanentError
 from support_agent.store import audit
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
 from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record
@@ -39,15 +39,15 @@ from support_agent.store.tables import (
     ParticipantRow,
     PlanRow,
     RenderedMailRow,
-    Row,
     SuppressionRow,
+    TableRow,
     ToolCallRow,
     UsedKeyRow,
 )
 
 PART = 1_000
 """Ids that are read at once; of the bytes, one mail's are in memory."""
-OF_MAILS: dict[str, type[Row]] = {
+OF_MAILS: dict[str, type[TableRow]] = {
     "plans": PlanRow,
     "tool calls": ToolCallRow,
     "rendered mails": RenderedMailRow,
@@ -163,7 +163,7 @@ class Persons:
                 raise PermanentError("mail of the person has come in meanwhile: run it again", code="unfinished")
             delete_whole(connection, self.database.vault, now.cases, now.mails)
             affected(connection, delete(SuppressionRow).where(_is_of(SuppressionRow.address, kept.addresses)))
-            audit.append(connection, Act.FORGOTTEN, "the operator", at, {**about, "counts": dict(now.counts)})
+            audit.append(connection, AuditEvent.FORGOTTEN, "the operator", at, {**about, "counts": dict(now.counts)})
             return now
 
 

@@ -10,11 +10,11 @@ from sqlalchemy import ColumnElement, Connection, UpdateBase, and_, or_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import col
 
-from support_agent.store.tables import OutboxRow, RenderedMailRow, Row
+from support_agent.store.tables import OutboxRow, RenderedMailRow, TableRow
 
 
 @cache
-def insert_into(table: type[Row], dialect: str) -> postgresql.Insert | sqlite.Insert:
+def insert_into(table: type[TableRow], dialect: str) -> postgresql.Insert | sqlite.Insert:
     """Build an INSERT whose columns are those of the values that it runs with, and that may have ON CONFLICT."""
     # Without `preserve_rowcount` the count of an INSERT is -1 on PostgreSQL.
     insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
@@ -22,11 +22,11 @@ def insert_into(table: type[Row], dialect: str) -> postgresql.Insert | sqlite.In
 
 
 @cache
-def _insert_if_new(table: type[Row], dialect: str) -> postgresql.Insert | sqlite.Insert:
+def _insert_if_new(table: type[TableRow], dialect: str) -> postgresql.Insert | sqlite.Insert:
     return insert_into(table, dialect).on_conflict_do_nothing()
 
 
-def insert_if_new(connection: Connection, table: type[Row], values: Mapping[str, object]) -> bool:
+def insert_if_new(connection: Connection, table: type[TableRow], values: Mapping[str, object]) -> bool:
     """Insert a row; return False if a row with one of its unique keys exists, which stays unchanged."""
     return connection.execute(_insert_if_new(table, connection.dialect.name), values).rowcount == 1
 
@@ -36,7 +36,7 @@ def affected(connection: Connection, statement: UpdateBase, values: Mapping[str,
     return connection.execute(statement, values).rowcount
 
 
-def columns(table: type[Row], *but: str) -> list[Any]:
+def columns(table: type[TableRow], *but: str) -> list[Any]:
     """The columns of a table, without some."""
     return [col(getattr(table, name)) for name in table.model_fields if name not in but]
 

@@ -19,7 +19,7 @@ from sqlmodel import col, select
 from support_agent.core.size_limits import batches
 from support_agent.errors import ConfigError
 from support_agent.store import audit
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.columns import SealedBytes, SealedJson, SealedText
 from support_agent.store.database import Database
 from support_agent.store.keys import no_keys
@@ -33,13 +33,13 @@ from support_agent.store.tables import (
     OutboxRow,
     PlanRow,
     RenderedMailRow,
-    Row,
+    TableRow,
     ToolCallRow,
 )
 from support_agent.store.vault import ID_BYTES, MAGIC, about
 
 PART = 500
-SEALED: tuple[tuple[type[Row], str], ...] = (
+SEALED: tuple[tuple[type[TableRow], str], ...] = (
     (MailRow, "id"),
     (PlanRow, "mail_id"),
     (ToolCallRow, "mail_id"),
@@ -141,7 +141,7 @@ class Sealing:
         if lost and not dry_run:
             with self.database.write() as connection:
                 delete_whole(connection, self.database.vault, cases, sorted(lost))
-                audit.append(connection, Act.FORGOTTEN, "the operator", at, {"unreadable": deleted.model_dump()})
+                audit.append(connection, AuditEvent.FORGOTTEN, "the operator", at, {"unreadable": deleted.model_dump()})
             self.database.vault.purge()
         return deleted
 
@@ -173,7 +173,7 @@ def _seal(connection: Connection, mail_id: str) -> None:
         _rewrite(connection, CaseRow, case)
 
 
-def _rewrite(connection: Connection, table: type[Row], row: Any) -> None:
+def _rewrite(connection: Connection, table: type[TableRow], row: Any) -> None:
     columns = table.__table__.columns  # type: ignore[attr-defined]
     sealed = [one.name for one in columns if isinstance(one.type, SealedBytes | SealedJson | SealedText)]
     keys = [one == getattr(row, one.name) for one in columns if one.primary_key]

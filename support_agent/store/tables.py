@@ -38,11 +38,11 @@ HAS_BYTES = text("length(raw) > 0")
 """Of rows whose bytes retention has not emptied; it looks for no others."""
 
 
-class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
+class TableRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
     """Base of all tables; separates them from other SQLModel metadata in the process."""
 
 
-class CaseRow(Row, table=True):
+class CaseRow(TableRow, table=True):
     """One customer's thread."""
 
     __tablename__ = "cases"
@@ -58,7 +58,7 @@ class CaseRow(Row, table=True):
     language: str | None = Field(default=None, sa_type=StoredText)
 
 
-class CaseChangeRow(Row, table=True):
+class CaseChangeRow(TableRow, table=True):
     """A change of who has a case, as a person ordered it."""
 
     __tablename__ = "case_changes"
@@ -73,7 +73,7 @@ class CaseChangeRow(Row, table=True):
     changed_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class ParticipantRow(Row, table=True):
+class ParticipantRow(TableRow, table=True):
     """An address that may continue a case."""
 
     __tablename__ = "participants"
@@ -82,7 +82,7 @@ class ParticipantRow(Row, table=True):
     address: str = Field(primary_key=True, sa_type=KeyText)
 
 
-class MailRow(Row, table=True):
+class MailRow(TableRow, table=True):
     """An inbound mail, staff replies included."""
 
     __tablename__ = "mails"
@@ -115,7 +115,7 @@ class MailRow(Row, table=True):
     in_doubt: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
-class CursorRow(Row, table=True):
+class CursorRow(TableRow, table=True):
     """How far a folder has been read."""
 
     __tablename__ = "cursors"
@@ -129,7 +129,7 @@ class CursorRow(Row, table=True):
     in_doubt_until: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
 
 
-class ProgramRow(Row, table=True):
+class ProgramRow(TableRow, table=True):
     """The version of the program that upgraded the schema to a revision."""
 
     __tablename__ = "programs"
@@ -138,7 +138,7 @@ class ProgramRow(Row, table=True):
     version: str = Field(sa_type=StoredText)
 
 
-class LeaseRow(Row, table=True):
+class LeaseRow(TableRow, table=True):
     """What one worker among those on a store does alone, until the lease ends."""
 
     __tablename__ = "leases"
@@ -149,7 +149,7 @@ class LeaseRow(Row, table=True):
     expires_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class ForgottenMailRow(Row, table=True):
+class ForgottenMailRow(TableRow, table=True):
     """The id of a mail that retention deleted: a rescan of the mailbox must not answer it again."""
 
     __tablename__ = "forgotten_mails"
@@ -157,7 +157,7 @@ class ForgottenMailRow(Row, table=True):
     id: str = Field(primary_key=True, sa_type=StoredText)
 
 
-class PlanRow(Row, table=True):
+class PlanRow(TableRow, table=True):
     """The current plan of a mail."""
 
     __tablename__ = "plans"
@@ -178,7 +178,7 @@ class PlanRow(Row, table=True):
     memory: str | None = Field(default=None, sa_type=SealedText)
 
 
-class ToolCallRow(Row, table=True):
+class ToolCallRow(TableRow, table=True):
     """One choice within a plan."""
 
     __tablename__ = "tool_calls"
@@ -195,7 +195,7 @@ class ToolCallRow(Row, table=True):
     seconds: float
 
 
-class RenderedMailRow(Row, table=True):
+class RenderedMailRow(TableRow, table=True):
     """One composed mail, as data."""
 
     __tablename__ = "rendered_mails"
@@ -210,7 +210,7 @@ class RenderedMailRow(Row, table=True):
     created_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class DocumentVersionRow(Row, table=True):
+class DocumentVersionRow(TableRow, table=True):
     """One version of a company document, stored once."""
 
     __tablename__ = "document_versions"
@@ -220,7 +220,7 @@ class DocumentVersionRow(Row, table=True):
     raw: bytes = Field(sa_type=LargeBinary)
 
 
-class TemplateSetRow(Row, table=True):
+class TemplateSetRow(TableRow, table=True):
     """One version of the company's templates, stored once: file name to text."""
 
     __tablename__ = "template_sets"
@@ -229,7 +229,7 @@ class TemplateSetRow(Row, table=True):
     files: Any = Field(sa_type=JSON)
 
 
-class QuerySetRow(Row, table=True):
+class QuerySetRow(TableRow, table=True):
     """The account queries of one version of the company, stored once: by field and by series."""
 
     __tablename__ = "query_sets"
@@ -238,7 +238,7 @@ class QuerySetRow(Row, table=True):
     queries: Any = Field(sa_type=JSON)
 
 
-class OutboxRow(Row, table=True):
+class OutboxRow(TableRow, table=True):
     """A queued or sent mail of ours."""
 
     __tablename__ = "outbox"
@@ -269,7 +269,7 @@ class OutboxRow(Row, table=True):
     claimed_by: str | None = Field(default=None, sa_type=StoredText)
 
 
-class DeliveryUpdateRow(Row, table=True):
+class DeliveryUpdateRow(TableRow, table=True):
     """News about an outgoing mail after a try, with its source."""
 
     __tablename__ = "delivery_updates"
@@ -283,7 +283,7 @@ class DeliveryUpdateRow(Row, table=True):
     updated_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class SuppressionRow(Row, table=True):
+class SuppressionRow(TableRow, table=True):
     """An address that gets no automatic mail for a while; no foreign key, as retention may delete the bounced mail."""
 
     __tablename__ = "suppressions"
@@ -295,7 +295,7 @@ class SuppressionRow(Row, table=True):
     until: datetime = Field(sa_type=UtcDateTime)
 
 
-class LabelRow(Row, table=True):
+class LabelRow(TableRow, table=True):
     """What a person did with a mail; rows are added and marked as undone, never replaced."""
 
     __tablename__ = "labels"
@@ -311,7 +311,7 @@ class LabelRow(Row, table=True):
     undone_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
-class UsedKeyRow(Row, table=True):
+class UsedKeyRow(TableRow, table=True):
     """A key of a command that was used; `slot` is what only one command may do."""
 
     __tablename__ = "used_keys"
@@ -326,7 +326,7 @@ class UsedKeyRow(Row, table=True):
     used_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class ModeChangeRow(Row, table=True):
+class ModeChangeRow(TableRow, table=True):
     """A change of an item's mode of autonomy; rows are added and marked as undone, never replaced."""
 
     __tablename__ = "mode_changes"
@@ -342,7 +342,7 @@ class ModeChangeRow(Row, table=True):
     mail_id: str | None = Field(default=None, sa_type=StoredText)
 
 
-class AlarmRow(Row, table=True):
+class AlarmRow(TableRow, table=True):
     """A mail to the desk about an alarm: that it began, lasts or ended."""
 
     __tablename__ = "alarms"
@@ -354,7 +354,7 @@ class AlarmRow(Row, table=True):
     notified_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class ExpiryRow(Row, table=True):
+class ExpiryRow(TableRow, table=True):
     """When a certificate or a token ends, as the newest connection has seen it."""
 
     __tablename__ = "expiries"
@@ -363,7 +363,7 @@ class ExpiryRow(Row, table=True):
     ends_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class AuditRow(Row, table=True):
+class AuditRow(TableRow, table=True):
     """One entry of the audit log, as canonical JSON, with the hash before it and its own; see `store.audit`."""
 
     __tablename__ = "audit"

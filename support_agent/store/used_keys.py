@@ -13,7 +13,7 @@ from sqlalchemy import Connection, or_
 from sqlmodel import col, select
 
 from support_agent.store import audit
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
 from support_agent.store.desk_records import UsedKey
 from support_agent.store.rows import insert_if_new
@@ -31,7 +31,7 @@ class UsedKeys:
         with self.database.write() as connection:
             if insert_if_new(connection, UsedKeyRow, dict(key)):
                 what = {"command": key.command, "case_id": key.case_id, "mail_id": key.mail_id}
-                audit.append(connection, Act.DESK_COMMAND, key.who, key.used_at, what)
+                audit.append(connection, AuditEvent.DESK_COMMAND, key.who, key.used_at, what)
                 return None
             return _earlier(connection, key)
 

@@ -18,7 +18,7 @@ from support_agent.store.columns import UtcDateTime
 from support_agent.store.database import Database
 from support_agent.store.records import CaseId, Instant, OutboxStatus, OutgoingKind, Record
 from support_agent.store.rows import is_its_rendered_mail
-from support_agent.store.tables import CaseRow, DocumentVersionRow, OutboxRow, RenderedMailRow, Row, TemplateSetRow
+from support_agent.store.tables import CaseRow, DocumentVersionRow, OutboxRow, RenderedMailRow, TableRow, TemplateSetRow
 
 
 class DocumentUse(Record):
@@ -144,8 +144,8 @@ def _last(instant: Any) -> ColumnElement[datetime]:
     return type_coerce(func.max(instant), UtcDateTime)
 
 
-def _table(row: type[Row]) -> Any:
-    return Row.metadata.tables[str(row.__tablename__)]
+def _table(row: type[TableRow]) -> Any:
+    return TableRow.metadata.tables[str(row.__tablename__)]
 
 
 def _by_last(versions: Iterable[StoredVersion]) -> tuple[StoredVersion, ...]:

@@ -32,7 +32,7 @@ from support_agent.company.values import Customer, CustomerRecord, Period, Serie
 from support_agent.company.vocabulary import Vocabulary
 from support_agent.core.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
-from support_agent.tools.fact_room import FactRoom, Finding
+from support_agent.tools.fact_room import FactRoom, RetrievalResult
 from support_agent.tools.signals import Signals
 
 
@@ -233,7 +233,7 @@ class Context:
     room: FactRoom | None = None
     always_retrieves: bool = False
     searches_web: bool = False
-    findings: dict[int, Finding] = field(default_factory=dict)
+    findings: dict[int, RetrievalResult] = field(default_factory=dict)
     settled: dict[int, str] = field(default_factory=dict)
     unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)

@@ -18,7 +18,14 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from support_agent.answer.packet import FoundPage
 from support_agent.core.frozen import Frozen
-from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Evidence, Probability, SentenceRange, Visit, unread_visit
+from support_agent.tools.fact_trace import (
+    DOCUMENT_SOURCE,
+    Evidence,
+    NodeVisit,
+    Probability,
+    SentenceRange,
+    unread_visit,
+)
 
 
 class FindingReason(StrEnum):
@@ -91,9 +98,9 @@ def _trace(value: object) -> object:
     return tuple(map(_visit, value)) if isinstance(value, list | tuple) else value
 
 
-def _visit(value: object) -> Visit:
+def _visit(value: object) -> NodeVisit:
     try:
-        return Visit.model_validate(value)
+        return NodeVisit.model_validate(value)
     except ValidationError as error:
         where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
         return unread_visit(f"a stored step cannot be read: {where}")
@@ -107,7 +114,7 @@ def _with_node(value: object) -> Iterator[object]:
             yield from _with_node(part)
 
 
-class Finding(Frozen):
+class RetrievalResult(Frozen):
     """The result of a retrieval for one question.
 
     If `is_answered`, the `evidence` answers it, the surest first. Otherwise `reason` says why not, and `evidence` and
@@ -128,14 +135,14 @@ class Finding(Frozen):
     tokens: int = Field(default=0, ge=0, le=MOST)
     forward_passes: int = Field(default=0, ge=0, le=MOST)
     seconds: float = Field(default=0.0, ge=0)
-    trace: Annotated[tuple[Visit, ...], BeforeValidator(_trace)] = ()
+    trace: Annotated[tuple[NodeVisit, ...], BeforeValidator(_trace)] = ()
 
     @property
     def is_answered(self) -> bool:
         """Whether the company's documents answer the question."""
         return self.reason is FindingReason.ANSWERED
 
-    def after(self, earlier: Finding) -> Finding:
+    def after(self, earlier: RetrievalResult) -> RetrievalResult:
         """Merge an earlier finding on the same question into this one.
 
         Cost and trace are added. Evidence and pages are added too, unless this finding answers the question.
@@ -177,7 +184,7 @@ class Finding(Frozen):
 class FactRoom(Protocol):
     """Retrieves evidence for the questions of one mail, within one budget."""
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         """Retrieve evidence for a question; failures of models, indexes and the web raise nothing.
 
         Args:

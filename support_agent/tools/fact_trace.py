@@ -1,6 +1,6 @@
 """Ranges of sentences, and the trace of how the fact room found them.
 
-Passages, memory, graph, evidence and trace all use `SentenceRange`. A `Visit` is for people only: it contains model
+Passages, memory, graph, evidence and trace all use `SentenceRange`. A `NodeVisit` is for people only: it contains model
 text (`model_text` and the claims of its steps). Checked by tests/unit/tools/test_fact_room.py and
 tests/unit/facts/inquiry/test_workflow.py.
 """
@@ -78,7 +78,7 @@ class Evidence(SentenceRange):
         return self.grade or 0.0
 
 
-class Node(StrEnum):
+class WorkflowNode(StrEnum):
     """The nodes of the workflow and its decisions."""
 
     MEMORY = "working_memory"
@@ -132,14 +132,14 @@ class DraftStep(Frozen):
     score: float = 0.0
 
 
-class Visit(Frozen):
+class NodeVisit(Frozen):
     """One execution of a node: a row of the process table.
 
     Source: tables 1b and 2b of the paper on advanced RAG for local models: per node its decision, its temperature,
     its tokens and its time.
     """
 
-    node: Node
+    node: WorkflowNode
     cycle: int
     """The number of earlier rewrites and new drafts."""
     decided: str
@@ -156,6 +156,6 @@ class Visit(Frozen):
     """Of the evidence chainer; the claims are model text."""
 
 
-def unread_visit(why: str) -> Visit:
+def unread_visit(why: str) -> NodeVisit:
     """What stands in a trace for what cannot be read of it."""
-    return Visit(node=Node.UNREADABLE, cycle=0, decided=why)
+    return NodeVisit(node=WorkflowNode.UNREADABLE, cycle=0, decided=why)

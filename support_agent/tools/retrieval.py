@@ -26,8 +26,8 @@ from support_agent.tools.fact_room import (
     MOST_PAGES,
     FactRoom,
     FactRooms,
-    Finding,
     FindingReason,
+    RetrievalResult,
 )
 
 MAX_TRACE_CHARACTERS = 200_000
@@ -42,7 +42,7 @@ _UNSTORABLE = re.compile(r"[\0\ud800-\udfff]|\\u0000")
 log = structlog.get_logger(__name__)
 
 
-FAILED = Finding(reason=FindingReason.FAILED, index_version="")
+FAILED = RetrievalResult(reason=FindingReason.FAILED, index_version="")
 """Returned if the room raises or returns something other than a valid finding."""
 
 
@@ -51,7 +51,7 @@ class ClosedRoom:
 
     memory: str | None = None
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         """Always raises."""
         raise PermanentError("the fact room is not open", code="room")
 
@@ -80,7 +80,9 @@ def memory_of(room: FactRoom) -> str | None:
     return memory
 
 
-def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
+def retrieve(
+    room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None
+) -> RetrievalResult:
     """The room's finding about a question, or `FAILED`; never raises.
 
     Args:
@@ -90,9 +92,9 @@ def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], l
     """
     try:
         found = room.retrieve(question, frozenset(documents), likely)
-        if not isinstance(found, Finding):
+        if not isinstance(found, RetrievalResult):
             raise TypeError("no finding")
-        found = Finding.model_validate(found.model_dump(warnings=False))  # the room may have skipped validation
+        found = RetrievalResult.model_validate(found.model_dump(warnings=False))  # the room may have skipped validation
     except Exception as error:
         log.error("retrieval_failed", error=type(error).__name__, at=raised_at(error))
         return FAILED
@@ -104,7 +106,7 @@ def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], l
     return found.model_copy(update={"trace": trace, "pages": tuple(filter(_is_page, found.pages))[:MOST_PAGES]})
 
 
-def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
+def _wrong(found: RetrievalResult, documents: Mapping[int, Document]) -> str:
     """What is invalid in a finding, or ""."""
     if not _is_keepable(found.index_version, MAX_VERSION_CHARACTERS):
         return "its index version"
@@ -145,7 +147,7 @@ def _is_keepable(text: str, most_characters: int) -> bool:
     return len(text) <= most_characters and not _UNSTORABLE.search(text)
 
 
-def finding_text(found: Finding) -> str:
+def finding_text(found: RetrievalResult) -> str:
     """A finding in one line: its reason, and the documents with their grades."""
     documents = [f"document:{one.document}" + ("" if one.grade is None else f" {one.grade:.2f}") for one in found.cited]
     return ", ".join([found.reason, *dict.fromkeys(documents)])

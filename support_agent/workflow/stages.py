@@ -52,7 +52,7 @@ from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
@@ -118,7 +118,7 @@ class Stages:
             "templates": self.queue.templates.version,
             "settings": hashlib.sha256(self.settings.model_dump_json().encode()).hexdigest(),
         }
-        self.store.audit.add_if_new(Act.COMPANY_VERSION, "the worker", self.now(), versions)
+        self.store.audit.add_if_new(AuditEvent.COMPANY_VERSION, "the worker", self.now(), versions)
 
     def parse(self, mail_id: MailId) -> ReceivedMail:
         """Parse the recorded mail; the result is always the same, so the step is not recorded."""

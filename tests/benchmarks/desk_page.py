@@ -30,7 +30,7 @@ from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.server import PAGES
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, Row, ToolCallRow
+from support_agent.store.tables import CaseRow, LabelRow, MailRow, OutboxRow, PlanRow, TableRow, ToolCallRow
 from tests.fakes_desk import proposed_in
 from tests.fakes_documents import BY_ADMIN
 from tests.fakes_journey import DESK, NOON, make_company, open_office
@@ -155,7 +155,7 @@ def fill(store: Store, cases: int, mails: int) -> None:
             connection.execute(text("ANALYZE"))
 
 
-def _put(store: Store, table: type[Row], rows: Iterator[dict[str, Any]]) -> None:
+def _put(store: Store, table: type[TableRow], rows: Iterator[dict[str, Any]]) -> None:
     while batch := list(islice(rows, BATCH)):
         with store.database.write() as connection:
             connection.execute(insert(table), batch)

@@ -29,7 +29,7 @@ from support_agent.mail.keys import message_id, origin_header
 from support_agent.mail.machines.bounces import read_bounce
 from support_agent.mail.machines.screening import Verdict, screen
 from support_agent.mail.message import Message, parse
-from support_agent.mail.outgoing import Head, compose, next_hops, reply_subject, thread_references
+from support_agent.mail.outgoing import OutgoingHead, compose, next_hops, reply_subject, thread_references
 from support_agent.mail.senders.identity import identify
 from support_agent.mail.text.quotation import split_quotation
 from support_agent.ops.inspection import inspect_file
@@ -147,7 +147,7 @@ def check_answer(raw: bytes, message: Message) -> None:
     assert marked.verdict is not Verdict.ANSWER, "an automatic mail may be answered"
     assert message.from_ is not None, "an answer to nobody"
     own_id = message_id(AGENT.secret, "harborfile.example", "C-1", message.raw_sha256, "answer")
-    head = Head(
+    head = OutgoingHead(
         message_id=own_id,
         sent_at=NOW,
         to=message.from_.addr,

@@ -30,7 +30,7 @@ from support_agent.outbound.packing import CommandScope, packet_of
 from support_agent.outbound.rendered_mail import answer_mail, gated_mail
 from support_agent.planner.loop import Planner
 from support_agent.store.records import CaseId, MailId, OutboxId, OutgoingKind
-from support_agent.tools.fact_room import FactRoom, Finding
+from support_agent.tools.fact_room import FactRoom, RetrievalResult
 from support_agent.tools.fact_trace import Evidence
 from support_agent.tools.retrieval import MAX_TRACE_CHARACTERS
 from support_agent.workflow.decide import Decider
@@ -54,7 +54,7 @@ class HostileRoom:
         self.whim = whim
         self.documents = documents
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         whim = self.whim
         if whim.random() < 0.15:
             raise whim.choice([ValueError(ORDERS), TransientError(ORDERS), KeyError(ORDERS)])
@@ -68,7 +68,7 @@ class HostileRoom:
             "seconds": 1.0 if whim.random() < 0.8 else whim.choice([float("nan"), float("inf"), -1.0]),
             "trace": TRACE if whim.random() < 0.9 else (LONG,),
         }
-        return Finding.model_construct(**given)
+        return RetrievalResult.model_construct(**given)
 
     def _page(self) -> FoundPage:
         whim = self.whim

@@ -14,7 +14,7 @@ from support_agent.config.facts import Retrieve
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import MailId, OutgoingKind
-from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
+from support_agent.tools.fact_room import FactRoom, FactRooms, RetrievalResult
 from tests.fakes_journey import DESK, JAMES, Office, twice, write
 from tests.fakes_room import DRAFT, QUESTION, ScriptedRooms, found, says
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, PACKET, PERSON_REPLY, REFUND, SEATS, one, reason_told, text_of
@@ -22,7 +22,7 @@ from tests.unit.seen import ANSWER, CANCEL, FAILURE, PACKET, PERSON_REPLY, REFUN
 NOT_AN_ANSWER = found(says(1, 3, 4, grade=0.71), says(15, 0, grade=None), reason="not_an_answer")
 
 
-def with_rooms(office: Office, **findings: Finding | Exception) -> tuple[Office, ScriptedRooms]:
+def with_rooms(office: Office, **findings: RetrievalResult | Exception) -> tuple[Office, ScriptedRooms]:
     """The office with a room that looks into every question, and finds this for questions with that word."""
     rooms = ScriptedRooms(findings)
     return with_room(office, rooms), rooms

@@ -13,11 +13,11 @@ from support_agent.facts.chunks import document_source
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.shown import EntityGraph, shown
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 from support_agent.tools.fact_trace import sentence_at
 
 
-def near_finding(question: str, found: Finding, documents: Mapping[str, Document], *, hops: int) -> EntityGraph:
+def near_finding(question: str, found: RetrievalResult, documents: Mapping[str, Document], *, hops: int) -> EntityGraph:
     """The shown part of the graph of the documents with evidence.
 
     Args:

@@ -35,7 +35,7 @@ from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, su
 from support_agent.facts.material import AnyRange, Passage, Retriever, distinct, named
 from support_agent.facts.spending import Calls
 from support_agent.models.writer import Material
-from support_agent.tools.fact_trace import DraftStep, Evidence, ModelText, Node, SentenceRange, Visit
+from support_agent.tools.fact_trace import DraftStep, Evidence, ModelText, NodeVisit, SentenceRange, WorkflowNode
 
 DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0
@@ -58,7 +58,7 @@ class Nodes:
     clock: Callable[[], float]
     read: Callable[[SentenceRange], Passage | None]
     question: str
-    visits: list[Visit] = field(default_factory=list)
+    visits: list[NodeVisit] = field(default_factory=list)
     _asked: str = ""
     _tried: set[str] = field(default_factory=set)
     _searched: set[str] = field(default_factory=set)
@@ -73,7 +73,7 @@ class Nodes:
     _grades: dict[SentenceRange, float] = field(default_factory=dict)
     _graded: dict[SentenceRange, str] = field(default_factory=dict)
     """The graded text: a web page may change between searches."""
-    _node: Node = Node.RETRIEVER
+    _node: WorkflowNode = WorkflowNode.RETRIEVER
     _cycle: int = 0
     _started_s: float = 0.0
 
@@ -93,7 +93,7 @@ class Nodes:
 
     def choose(self, policy: Policy, memory: Memory) -> Action:
         """The likeliest action; a choice that was weighed, or cost something, is a row of the trace."""
-        self._begin(Node.POLICY, max(len(memory.retrievals), len(memory.drafts), 1) - 1)
+        self._begin(WorkflowNode.POLICY, max(len(memory.retrievals), len(memory.drafts), 1) - 1)
         probabilities = policy.probabilities(memory)
         action, surely = likeliest(probabilities), max(probabilities)
         if surely < 1 or self.calls.has_cost:
@@ -105,7 +105,7 @@ class Nodes:
         known = self._known(memory)
         if not known:
             return memory
-        self._begin(Node.MEMORY, 0)
+        self._begin(WorkflowNode.MEMORY, 0)
         return recalled(memory, self._relevant(known))
 
     def retrieve(self, memory: Memory) -> Retrieval:
@@ -122,12 +122,12 @@ class Nodes:
         if not is_web and self._is_index_asked and not self._rewrite(memory, cycle):
             return Retrieval(())
         found = self._search_web(cycle) if is_web else self._retrieve(cycle)
-        self._begin(Node.DOCUMENT_GRADER, cycle)
+        self._begin(WorkflowNode.DOCUMENT_GRADER, cycle)
         return Retrieval(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
         """See `Means.write`: cooler after each hallucination; the model reads what was wrong with the draft before."""
-        self._begin(Node.GENERATOR, max(len(memory.retrievals) - 1, len(memory.drafts)))
+        self._begin(WorkflowNode.GENERATOR, max(len(memory.retrievals) - 1, len(memory.drafts)))
         hand = self._in_hand(memory)
         failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
         temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
@@ -167,7 +167,7 @@ class Nodes:
         Raises:
             SupportAgentError: raised by the chainer.
         """
-        self._begin(Node.EVIDENCE, self._cycle_of(memory))
+        self._begin(WorkflowNode.EVIDENCE, self._cycle_of(memory))
         documents = frozenset(pointer.source for pointer in self._in_hand(memory) if pointer.is_document)
         found = chainer.find(self.question, memory.drafts[-1], sources=documents)
         n_found = sum(step.pointer is not None for step in found.steps)
@@ -185,14 +185,14 @@ class Nodes:
         threshold = self.settings.threshold_router
         if not self.web or threshold == 0:
             return True
-        self._begin(Node.ROUTER, cycle)
+        self._begin(WorkflowNode.ROUTER, cycle)
         grade = self.calls.yes(ROUTE_ASK, [(QUESTION, self.question)]).probability
         is_ours = grade >= threshold
         self._note("to the index" if is_ours else "to the web", grade=grade, threshold=threshold)
         return is_ours
 
     def _retrieve(self, cycle: int) -> list[Passage]:
-        self._begin(Node.RETRIEVER, cycle)
+        self._begin(WorkflowNode.RETRIEVER, cycle)
         self._is_index_asked = True
         found = self._kept(self.retriever.find(self._asked, self.settings.passages))
         self._note(f"{len(found)} passages", passages=_places(found))
@@ -200,7 +200,7 @@ class Nodes:
 
     def _search_web(self, cycle: int) -> list[Passage]:
         """Passages of web pages; a failing web search does not end the question."""
-        self._begin(Node.WEB_SEARCH, cycle)
+        self._begin(WorkflowNode.WEB_SEARCH, cycle)
         self._searched.add(self._asked)
         found: Sequence[Passage] = ()
         decided = ""
@@ -218,7 +218,7 @@ class Nodes:
 
     def _rewrite(self, memory: Memory, cycle: int) -> bool:
         """Rewrite the question; whether the result is new."""
-        self._begin(Node.REWRITER, cycle)
+        self._begin(WorkflowNode.REWRITER, cycle)
         warmer = self._repeats + sum(utility.is_off_the_question for utility in memory.utilities)
         temperature = _stepped(REWRITE_TEMPERATURE, warmer * TEMPERATURE_STEP)
         material = [(QUESTION, self.question)]
@@ -291,7 +291,7 @@ class Nodes:
     def _supported(
         self, hand: Mapping[SentenceRange, Passage], draft: str, yes: str, no: str, memory: Memory
     ) -> Utility:
-        self._begin(Node.HALLUCINATION_GRADER, self._cycle_of(memory))
+        self._begin(WorkflowNode.HALLUCINATION_GRADER, self._cycle_of(memory))
         utility = supported(self.calls, self.question, draft, [one.shown for one in hand.values()], self._standard)
         if utility.failures or utility.supported is not None:
             checks = ", ".join(dict.fromkeys(CHECK_WORDS[failure.check] for failure in utility.failures))
@@ -303,7 +303,7 @@ class Nodes:
     def _answering(self, utility: Utility, draft: str, memory: Memory) -> Utility:
         if not self._standard.answers:
             return utility
-        self._begin(Node.ANSWER_GRADER, self._cycle_of(memory))
+        self._begin(WorkflowNode.ANSWER_GRADER, self._cycle_of(memory))
         judged = answering(self.calls, self.question, draft, utility, self._standard)
         decided = "not an answer" if judged.failures else "an answer"
         self._note(decided, grade=judged.answers, threshold=self._standard.answers)
@@ -345,7 +345,7 @@ class Nodes:
     def _cycle_of(memory: Memory) -> int:
         return max(len(memory.retrievals), len(memory.drafts)) - 1
 
-    def _begin(self, node: Node, cycle: int) -> None:
+    def _begin(self, node: WorkflowNode, cycle: int) -> None:
         self._node, self._cycle, self._started_s = node, cycle, self.clock()
 
     def _note(
@@ -361,7 +361,7 @@ class Nodes:
         steps: tuple[DraftStep, ...] = (),
     ) -> None:
         """Add a row for the current node, with the cost since the last row."""
-        visit = Visit(
+        visit = NodeVisit(
             node=self._node,
             cycle=self._cycle,
             decided=decided,

@@ -1,7 +1,7 @@
 """The fact room for one mail: works on its questions in order, within one budget, with the memory of its case.
 
-Invariant: it returns only a `Finding`: positions in allowed documents, grades and numbers, and web pages for the desk.
-No query to the web names the people of the mail. An unreadable memory is replaced by an empty one. Checked by
+Invariant: it returns only a `RetrievalResult`: positions in allowed documents, grades and numbers, and web pages for
+the desk. No query to the web names the people of the mail. An unreadable memory is replaced by an empty one. Checked by
 tests/unit/facts/inquiry/test_room.py.
 """
 
@@ -23,7 +23,7 @@ from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.spending import Budget
 from support_agent.facts.web.public_query import NamelessSearch
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 from support_agent.tools.fact_trace import DOCUMENT_SOURCE, SentenceRange
 
 MAX_FACTS = 200
@@ -116,7 +116,7 @@ class Room:
             text = memory.model_dump_json()
         return text
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         """See `FactRoom.retrieve`."""
         memory = self._begun(question)
         keys = {f"{DOCUMENT_SOURCE}{number}" for number in documents}

@@ -33,7 +33,7 @@ from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
-from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Finding, FindingReason
+from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason, RetrievalResult
 from support_agent.tools.fact_trace import Cost, SentenceRange
 
 CASE = "-"
@@ -81,11 +81,11 @@ class Workflow:
     read: Read = knows_nothing
     index_version: str = ""
 
-    def find(self, question: str, budget: Budget) -> Finding:
+    def find(self, question: str, budget: Budget) -> RetrievalResult:
         """Find evidence for a question that belongs to no case; see `retrieve`."""
         return self.retrieve(begin(CASE, question), budget)[0]
 
-    def retrieve(self, memory: Memory, budget: Budget) -> tuple[Finding, Memory]:
+    def retrieve(self, memory: Memory, budget: Budget) -> tuple[RetrievalResult, Memory]:
         """Find evidence for the current question. Failures of the model, the index or the web raise nothing.
 
         Args:
@@ -130,7 +130,7 @@ class Workflow:
             nodes.stopped(_decided(error))
             return ()
 
-    def entity_graph(self, found: Finding) -> EntityGraph:
+    def entity_graph(self, found: RetrievalResult) -> EntityGraph:
         """The entities of a draft's steps and their surroundings in the documents of the evidence, for people."""
         steps = next((visit.steps for visit in reversed(found.trace) if visit.steps), ())
         if self.chaining is None or not steps:
@@ -144,12 +144,12 @@ class Workflow:
         most = self.settings.max_cycles + 1
         return InquiryLimits(retrievals=most, drafts=most if self.settings.writes_drafts else 0)
 
-    def _finding(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[SentenceRange, ...]) -> Finding:
+    def _finding(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[SentenceRange, ...]) -> RetrievalResult:
         memory, trace, reason = inquiry.memory, tuple(nodes.visits), _reason(inquiry)
         last = memory.last_utility
         evidence = nodes.evidence(memory, is_answered=reason is FindingReason.ANSWERED)
         cost = sum((visit.cost for visit in trace), Cost())
-        return Finding(
+        return RetrievalResult(
             reason=reason,
             evidence=tuple(one for one in evidence if one.is_document),
             sentences=sentences,

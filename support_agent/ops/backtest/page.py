@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from support_agent.ops.backtest.report import AtThreshold, BacktestReport, MailCount
 from support_agent.ops.page_templates import page_template
-from support_agent.ops.pictures import Dot, Row, Scale, Words, dots, rows
+from support_agent.ops.pictures import Dot, PictureRow, Scale, Words, dots, rows
 
 TEMPLATE = "backtest/page.html.j2"
 SHARE = Scale(0.0, 1.0, "{:.0%}".format)
@@ -38,6 +38,7 @@ def _curve(thresholds: Sequence[AtThreshold]) -> Markup:
 def _bars(counts: Sequence[MailCount], title: str) -> Markup:
     """Mails by what they have in common; the dark part would be answered."""
     shown = [
-        Row(f"{one.name}: {one.mails}", one.mails, "", f"{one.answered} answered", part=one.answered) for one in counts
+        PictureRow(f"{one.name}: {one.mails}", one.mails, "", f"{one.answered} answered", part=one.answered)
+        for one in counts
     ]
     return rows(Words(title, title, "mails", ""), shown, "{:.0f}".format)

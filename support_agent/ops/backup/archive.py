@@ -40,7 +40,7 @@ def _inside(path: str) -> str:
     return path
 
 
-class Part(Frozen):
+class ArchivePart(Frozen):
     """A file of the backup; `table` and `columns` are those of a table's rows, in the form of PostgreSQL's COPY."""
 
     path: Annotated[str, Field(min_length=1), AfterValidator(_inside)]
@@ -55,7 +55,7 @@ class DatabaseCopy(Frozen):
 
     kind: Literal["sqlite", "postgresql"]
     schema_version: str | None
-    parts: tuple[Part, ...]
+    parts: tuple[ArchivePart, ...]
 
 
 class Manifest(Frozen):
@@ -72,12 +72,12 @@ class Manifest(Frozen):
     is_quiet: bool
     stores: Mapping[str, DatabaseCopy]
     configuration: str
-    files: tuple[Part, ...]
+    files: tuple[ArchivePart, ...]
     left_out: tuple[str, ...] = ()
     engine: DatabaseCopy | None = None
 
     @property
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[ArchivePart]:
         """All parts."""
         for copy in (*self.stores.values(), *filter(None, [self.engine])):
             yield from copy.parts
@@ -138,7 +138,9 @@ def finish(made: Path, manifest: Manifest) -> None:
         sync(path)
 
 
-def write_part(made: Path, path: str, chunks: Iterable[bytes], table: str = "", columns: Iterable[str] = ()) -> Part:
+def write_part(
+    made: Path, path: str, chunks: Iterable[bytes], table: str = "", columns: Iterable[str] = ()
+) -> ArchivePart:
     """Write a file, private to its owner, and wait until the disk has it."""
     target, digest, size = made / path, hashlib.sha256(), 0
     target.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -150,7 +152,7 @@ def write_part(made: Path, path: str, chunks: Iterable[bytes], table: str = "", 
             size += len(chunk)
         file.flush()
         os.fsync(file.fileno())
-    return Part(path=path, bytes=size, sha256=digest.hexdigest(), table=table, columns=tuple(columns))
+    return ArchivePart(path=path, bytes=size, sha256=digest.hexdigest(), table=table, columns=tuple(columns))
 
 
 def read_chunks(path: Path) -> Iterator[bytes]:
@@ -160,12 +162,12 @@ def read_chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def part_of(made: Path, path: str) -> Part:
+def part_of(made: Path, path: str) -> ArchivePart:
     """A file that another library has written into the backup; waits until the disk has it."""
     file = made / path
     file.chmod(0o600)
     sync(file)
-    return Part(path=path, bytes=file.stat().st_size, sha256=_sha256(file))
+    return ArchivePart(path=path, bytes=file.stat().st_size, sha256=_sha256(file))
 
 
 def _sha256(path: Path) -> str:

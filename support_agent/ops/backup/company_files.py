@@ -14,7 +14,7 @@ from support_agent.config.database_url import normalise_url
 from support_agent.config.loading import SECRETS
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
-from support_agent.ops.backup.archive import Part, read_chunks, write_part
+from support_agent.ops.backup.archive import ArchivePart, read_chunks, write_part
 from support_agent.store.keys import SCHEMA, Keys, key_settings
 
 FOLDER = "files"
@@ -29,7 +29,7 @@ class Configured(NamedTuple):
     settings: Settings
 
 
-def copy_files(made: Path, config: Path, configured: Iterable[Configured]) -> tuple[Part, ...]:
+def copy_files(made: Path, config: Path, configured: Iterable[Configured]) -> tuple[ArchivePart, ...]:
     """Copy the files of all configurations, with their places below the folder of the first one."""
     base = config.parent.resolve()
     parts = []
@@ -71,7 +71,7 @@ def _is_content(path: Path) -> bool:
     return not any(part.startswith((".", "__pycache__")) for part in path.parts)
 
 
-def restore_files(archive: Path, parts: tuple[Part, ...], to: Path) -> None:
+def restore_files(archive: Path, parts: tuple[ArchivePart, ...], to: Path) -> None:
     """Write the files below a folder that is empty or missing.
 
     Raises:

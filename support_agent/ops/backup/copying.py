@@ -12,8 +12,8 @@ from typing import Any, cast
 from sqlalchemy import Connection, MetaData, Table, text
 from sqlalchemy.exc import DBAPIError
 
-from support_agent.ops.backup.archive import Part
-from support_agent.store.tables import Row
+from support_agent.ops.backup.archive import ArchivePart
+from support_agent.store.tables import TableRow
 
 OLDER_TABLES = ("letters", "settlements")
 """Names of tables before migration 0005."""
@@ -28,7 +28,7 @@ def tables_of(connection: Connection, schema: str | None = None) -> list[Table]:
 
 def is_of_store(name: str) -> bool:
     """Whether a table is one of a store's, of this version or an older one."""
-    return name in Row.metadata.tables or name in OLDER_TABLES
+    return name in TableRow.metadata.tables or name in OLDER_TABLES
 
 
 def copy_out(connection: Connection, table: str, columns: list[str]) -> Iterator[bytes]:
@@ -38,7 +38,7 @@ def copy_out(connection: Connection, table: str, columns: list[str]) -> Iterator
             yield bytes(piece)
 
 
-def copy_in(connection: Connection, part: Part, pieces: Iterator[bytes], schema: str) -> None:
+def copy_in(connection: Connection, part: ArchivePart, pieces: Iterator[bytes], schema: str) -> None:
     """Put the rows of a part into its table, which has at least its columns."""
     target = _target(connection, part.table, part.columns, schema)
     with _copying(connection, f"{target} FROM STDIN") as rows:

@@ -25,7 +25,7 @@ from support_agent.engine.database import is_postgresql
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import JsonObject
@@ -101,7 +101,7 @@ def restore(
                     "is_exact": is_exact,
                     "uncertain": doubted,
                 }
-                store.audit.add(Act.RESTORED, "the operator", now, about)
+                store.audit.add(AuditEvent.RESTORED, "the operator", now, about)
                 uncertain += doubted
         return Restored(manifest, False, _exchange(targets, now), uncertain, forgotten, unreadable)
 

@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
 from support_agent.config.database_url import normalise_url
 from support_agent.errors import ConfigError, TransientError
-from support_agent.ops.backup.archive import DatabaseCopy, Part, part_of, write_part
+from support_agent.ops.backup.archive import ArchivePart, DatabaseCopy, part_of, write_part
 from support_agent.ops.backup.copying import copy_out, tables_of
 from support_agent.store.database import VERSION_TABLE, mapped_errors
 
@@ -135,6 +135,6 @@ class ServerSnapshot:
         found = self._connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
         return DatabaseCopy(kind="postgresql", schema_version=None if found is None else str(found), parts=parts)
 
-    def _rows(self, made: Path, folder: str, table: str, columns: list[str]) -> Part:
+    def _rows(self, made: Path, folder: str, table: str, columns: list[str]) -> ArchivePart:
         copied = copy_out(self._connection, table, columns)
         return write_part(made, f"{folder}/{table}.copy", copied, table=table, columns=columns)

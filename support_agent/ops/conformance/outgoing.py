@@ -22,7 +22,7 @@ from support_agent.mail.outgoing import (
     MAX_LINE_OCTETS,
     MAX_REFERENCES_OCTETS,
     SUPPRESS,
-    Head,
+    OutgoingHead,
     compose,
     compose_notice,
     next_hops,
@@ -45,10 +45,10 @@ def answer_to(parent: Message, agent: AgentSettings) -> bytes:
     return compose(head, subject=reply_subject(parent.subject), text=TEXT, html=HTML, parent=parent)
 
 
-def _head(parent: Message, agent: AgentSettings, case: str = "case") -> Head:
+def _head(parent: Message, agent: AgentSettings, case: str = "case") -> OutgoingHead:
     domain = agent.address.rpartition("@")[2]
     own_id = keys.message_id(agent.secret, domain, case, parent.raw_sha256, "answer")
-    return Head(
+    return OutgoingHead(
         message_id=own_id,
         sent_at=SENT_AT,
         to=parent.from_.addr if parent.from_ is not None else "",

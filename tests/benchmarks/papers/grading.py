@@ -34,7 +34,7 @@ from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.opening import open_workflow
 from support_agent.facts.spending import Budget, Calls
 from support_agent.ops.retrieval_report import searchable
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 from support_agent.tools.fact_trace import Cost
 from tests.benchmarks.companies import TODAY, WITH_PAPERS, company_settings, demo_settings
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run
@@ -50,7 +50,7 @@ ALL = "all"
 OVERLAP_SHARE = 8
 """A chunk repeats at most one part in so many of the one before it; the paper does not say."""
 
-Find = Callable[[str, Budget], Finding]
+Find = Callable[[str, Budget], RetrievalResult]
 
 
 class ChunkTokens(StrEnum):
@@ -73,7 +73,7 @@ def open_ways(settings: Settings, company: Company) -> Iterator[Mapping[Way, Fin
         yield {Way.PLAIN: partial(plain, workflow), Way.WHOLE: workflow.find}
 
 
-def plain(workflow: Workflow, question: str, budget: Budget) -> Finding:
+def plain(workflow: Workflow, question: str, budget: Budget) -> RetrievalResult:
     """Retrieval and a draft, without a grade: every question is answered with what was found."""
     off = {"threshold_document": 0.0, "threshold_router": 0.0}
     nodes = Nodes(
@@ -89,7 +89,7 @@ def plain(workflow: Workflow, question: str, budget: Budget) -> Finding:
     memory = with_evidence(memory, nodes.retrieve(memory).found)
     memory = with_draft(memory, nodes.write(memory))
     cost = sum((visit.cost for visit in nodes.visits), Cost())
-    return Finding(
+    return RetrievalResult(
         reason=FindingReason.ANSWERED,
         evidence=nodes.evidence(memory, is_answered=True),
         index_version=workflow.index_version,

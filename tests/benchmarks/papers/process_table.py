@@ -14,8 +14,8 @@ from scipy.stats import binomtest  # type: ignore[import-untyped]
 
 from support_agent.cli.terminal import NOTHING, as_table
 from support_agent.core.frozen import Frozen
-from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import Node, Probability, SentenceRange, Visit
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
+from support_agent.tools.fact_trace import NodeVisit, Probability, SentenceRange, WorkflowNode
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.process_questions import Documents, Kind, Question
 
@@ -35,7 +35,7 @@ class Way(StrEnum):
 class Grade(Frozen):
     """One grade of a node: the document grader gives one a passage."""
 
-    node: Node
+    node: WorkflowNode
     grade: Probability
 
 
@@ -52,7 +52,7 @@ class ProcessRow(Frozen):
     way: Way
     kind: Kind
     question: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[WorkflowNode, ...]
     cycles: int
     grades: tuple[Grade, ...]
     tokens: int
@@ -110,7 +110,7 @@ class Report(Frozen):
     bars: Bars
 
 
-def process_row(company: str, way: Way, question: Question, found: Finding, documents: Documents) -> ProcessRow:
+def process_row(company: str, way: Way, question: Question, found: RetrievalResult, documents: Documents) -> ProcessRow:
     """What one question went through, and whether it ended right."""
     by_name = {source.key: number for number, source in documents.items()}
     answered = found.evidence if found.is_answered else ()
@@ -118,7 +118,9 @@ def process_row(company: str, way: Way, question: Question, found: Finding, docu
     held: dict[int, set[int]] = {}
     for pointer in pointers:
         held.setdefault(by_name[pointer.source], set()).update(range(pointer.first, pointer.last + 1))
-    drafts = [visit.model_text.text for visit in found.trace if visit.node is Node.GENERATOR and visit.model_text]
+    drafts = [
+        visit.model_text.text for visit in found.trace if visit.node is WorkflowNode.GENERATOR and visit.model_text
+    ]
     return ProcessRow(
         company=company,
         way=way,
@@ -141,7 +143,7 @@ def process_row(company: str, way: Way, question: Question, found: Finding, docu
     )
 
 
-def _grades(visit: Visit) -> list[Grade]:
+def _grades(visit: NodeVisit) -> list[Grade]:
     values = [*visit.passage_grades, *([visit.grade] if visit.grade is not None else [])]
     return [Grade(node=visit.node, grade=value) for value in values]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.core.modes import Mode
-from support_agent.store.audit import BEGINNING, Act, delete_before, hash_of, verified
+from support_agent.store.audit import BEGINNING, AuditEvent, delete_before, hash_of, verified
 from support_agent.store.desk_records import ModeSource, UsedKey
 from support_agent.store.records import CaseState, DeliverySource, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -25,9 +25,17 @@ def chain(entries: int) -> list[AuditRow]:
     """A log with this many entries, made without a database."""
     rows, previous = [], BEGINNING
     for number in range(1, entries + 1):
-        said = {"number": number, "act": Act.MAIL_SENT.value, "at": "", "who": "", "about": {"mail_id": f"m{number}"}}
+        said = {
+            "number": number,
+            "act": AuditEvent.MAIL_SENT.value,
+            "at": "",
+            "who": "",
+            "about": {"mail_id": f"m{number}"},
+        }
         entry = json.dumps(said)
-        rows.append(row := AuditRow(number=number, act=Act.MAIL_SENT.value, entry=entry, previous=previous, hash=""))
+        rows.append(
+            row := AuditRow(number=number, act=AuditEvent.MAIL_SENT.value, entry=entry, previous=previous, hash="")
+        )
         row.hash = previous = hash_of(previous, entry)
     return rows
 
@@ -49,7 +57,7 @@ def test_whatever_is_changed_removed_inserted_or_moved_is_found(data: st.DataObj
     said = row.entry.replace('"mail_id"', '"mail_ID"')
     attacks: dict[str, Callable[[], list[AuditRow]]] = {
         "entry": lambda: [*before, copy_of(row, entry=said), *after],
-        "act": lambda: [*before, copy_of(row, act=Act.FORGOTTEN.value), *after],
+        "act": lambda: [*before, copy_of(row, act=AuditEvent.FORGOTTEN.value), *after],
         "hash": lambda: [*before, copy_of(row, hash=hash_of(row.hash, "")), *after],
         "previous": lambda: [*before, copy_of(row, previous=hash_of(row.hash, "")), *after],
         "removed": lambda: [*before, *after],
@@ -92,7 +100,7 @@ def test_a_mail_that_left_is_named_with_the_digest_of_its_bytes_and_its_document
     for one in (row, packet):
         assert store.outbox.claim(one.id, NOON)
         store.outbox.mark_sent(one.id, "250 ok", NOON + MINUTE, by="")
-    (entry,) = store.audit.entries(Act.MAIL_SENT)
+    (entry,) = store.audit.entries(AuditEvent.MAIL_SENT)
     assert (entry.at, entry.who, entry.about["outbox_id"]) == (NOON + MINUTE, "the worker", row.id)
     assert entry.about["documents"] == [{"number": 7, "language": "en", "version": "v7"}]
     assert entry.about["sha256"] == hashlib.sha256(row.raw).hexdigest()
@@ -126,7 +134,7 @@ def test_what_people_decide_is_in_the_log_with_who_did_it(store: Store) -> None:
 def test_nothing_of_a_customer_is_in_the_log(store: Store) -> None:
     """Rule: the log survives forgetting, so it must not need it: no address, no subject, no server's words."""
     fill(store)
-    said = "".join(str(entry) for entry in store.audit.entries(limit=50) if entry.act is not Act.CASE_CHANGED)
+    said = "".join(str(entry) for entry in store.audit.entries(limit=50) if entry.act is not AuditEvent.CASE_CHANGED)
     assert "keller" not in said
     assert "Refund" not in said
     assert "5.1.1" not in said
@@ -135,7 +143,7 @@ def test_nothing_of_a_customer_is_in_the_log(store: Store) -> None:
 def test_the_same_versions_again_are_no_new_entry(store: Store) -> None:
     """Rule: a restart with the same files says nothing."""
     for version, is_new in (("a", True), ("a", False), ("b", True), ("a", True)):
-        assert store.audit.add_if_new(Act.COMPANY_VERSION, "the worker", NOON, {"company": version}) is is_new
+        assert store.audit.add_if_new(AuditEvent.COMPANY_VERSION, "the worker", NOON, {"company": version}) is is_new
     assert store.audit.verify().entries == 3
 
 
@@ -160,7 +168,7 @@ def test_entries_of_many_workers_are_one_chain(store: Store) -> None:
 def test_a_log_whose_beginning_retention_deleted_is_whole(store: Store) -> None:
     """Rule: the log says itself what was deleted of it; a beginning that somebody else deleted is missing."""
     for day in range(4):
-        store.audit.add(Act.PUBLISHED, ANNA, NOON + day * DAY, {"day": day})
+        store.audit.add(AuditEvent.PUBLISHED, ANNA, NOON + day * DAY, {"day": day})
     head = store.audit.head()
     with store.database.write() as connection:
         assert delete_before(connection, NOON + 2 * DAY, NOON + 9 * DAY) == 2
@@ -175,7 +183,7 @@ def test_a_log_whose_beginning_retention_deleted_is_whole(store: Store) -> None:
 def test_a_changed_row_is_named(store: Store) -> None:
     """Rule: `audit verify` says which entry is wrong."""
     for day in range(3):
-        store.audit.add(Act.PUBLISHED, ANNA, NOON + timedelta(days=day), {"day": day})
+        store.audit.add(AuditEvent.PUBLISHED, ANNA, NOON + timedelta(days=day), {"day": day})
     with store.database.write() as connection:
         connection.exec_driver_sql("""UPDATE audit SET entry = replace(entry, '"day":1', '"day":7')""")
     assert store.audit.verify().problem.startswith("entry 2 does not have the hash")

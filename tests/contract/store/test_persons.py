@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import MetaData, select
 
 from support_agent.errors import PermanentError
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.records import CaseId, MailStatus
 from support_agent.store.store import Store
 from tests.contract.store.examples import ANNA, CASE, NOON, case, cursor, fill, outgoing, put, raw, record
@@ -50,7 +50,7 @@ def test_every_table_is_empty_of_a_forgotten_person(store: Store) -> None:
     assert filled(store) == STAYS | {"template_sets", "audit"}
     found = store.persons.find([ANNA])
     assert (found.cases, found.mails, found.suppressions) == ((), (), ())
-    (entry,) = store.audit.entries(Act.FORGOTTEN)
+    (entry,) = store.audit.entries(AuditEvent.FORGOTTEN)
     assert entry.about["persons"] == ["p"]
     assert not store.mails.record(raw(1), "<1@example.net>", cursor(9), NOON).is_new
 

@@ -19,11 +19,11 @@ from support_agent.config.database_url import normalise_url
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.key_copy import copy_keys
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
-from support_agent.store.tables import Row
+from support_agent.store.tables import TableRow
 from tests.acceptance.test_older_version import KEPT
 from tests.backups import HOLDER, back_up, create_engine_tables, put_back
 from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
@@ -62,7 +62,7 @@ def tables(url: str) -> set[tuple[str, str]]:
 
 def rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of every table, as the program reads it."""
-    tables = [table for table in Row.metadata.sorted_tables if table.name != "programs"]
+    tables = [table for table in TableRow.metadata.sorted_tables if table.name != "programs"]
     with store.database.read() as connection:
         return {table.name: sorted(map(tuple, connection.execute(select(table))), key=repr) for table in tables}
 
@@ -77,7 +77,7 @@ def test_every_row_is_the_same_on_the_server(old: Settings, new: Settings, tmp_p
     with opened(old) as before, opened(new) as after:
         before.upgrade()
         assert after.audit.verify().problem == ""
-        assert [entry.act for entry in after.audit.entries(limit=1)] == [Act.RESTORED]
+        assert [entry.act for entry in after.audit.entries(limit=1)] == [AuditEvent.RESTORED]
         there, here = rows(before), rows(after)
         assert len(here.pop("audit")) == len(there.pop("audit")) + 1
         assert here == there

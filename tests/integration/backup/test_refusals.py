@@ -19,7 +19,7 @@ from support_agent.engine.engine import KNOWN_SCHEMA
 from support_agent.engine.schema import refuse_newer
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup.archive import MANIFEST, DatabaseCopy, Manifest, finish, read, write_part
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.keys import key_settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import mail_id_of
@@ -247,7 +247,7 @@ def test_what_was_forgotten_since_the_backup_is_deleted_again_by_the_restore(
         assert [mail.id for mail in store.mails.find()] == [kept]
         assert store.mails.raw(kept) == raw(1)
         assert not store.mails.record(raw(2), "<2@example.net>", cursor(9), NOON).is_new
-        assert [entry.act for entry in store.audit.entries(limit=2)] == [Act.RESTORED, Act.FORGOTTEN]
+        assert [entry.act for entry in store.audit.entries(limit=2)] == [AuditEvent.RESTORED, AuditEvent.FORGOTTEN]
         assert store.audit.verify().problem == ""
 
 
@@ -271,4 +271,4 @@ def test_encrypted_mails_are_not_restored_without_their_keys(encrypted: Settings
     assert not (tmp_path / "empty.sqlite3").exists()
     with opened(encrypted) as store:
         assert store.mails.raw(mail_id_of(raw(2))) == raw(2)
-        assert store.audit.entries(Act.RESTORED) == ()
+        assert store.audit.entries(AuditEvent.RESTORED) == ()

@@ -12,7 +12,7 @@ from support_agent.facts.spending import Budget
 from support_agent.models.judge import ModelJudge
 from support_agent.models.llama import LlamaModel
 from support_agent.tools.fact_room import FindingReason
-from support_agent.tools.fact_trace import Node
+from support_agent.tools.fact_trace import WorkflowNode
 from tests.fakes_facts import Piece, ScriptedRetriever
 from tests.integration.facts.test_judge import CODES, REFUND, section
 
@@ -42,7 +42,7 @@ def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: Ll
     assert findings.reason is FindingReason.ANSWERED
     assert [graded.source for graded in findings.evidence] == ["document:1"]
     assert 0 < findings.tokens == budget.spent_tokens <= budget.max_tokens
-    grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
+    grader = next(visit for visit in findings.trace if visit.node is WorkflowNode.DOCUMENT_GRADER)
     assert grader.cost.forward_passes == 2
 
 

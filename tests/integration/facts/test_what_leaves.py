@@ -16,7 +16,7 @@ from support_agent.facts.web.open_search import open_merged_search
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Material
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 from tests.fakes_facts import Piece, ScriptedRetriever, ScriptedWriter
 from tests.fakes_search import HandClock
 from tests.integration.facts.test_open_search import ARTICLES, world
@@ -47,7 +47,7 @@ class Grader:
         return Grade(probability=fixed.get(question, helps), usage=Usage())
 
 
-def looked(web: object, names: tuple[str, ...]) -> Finding:
+def looked(web: object, names: tuple[str, ...]) -> RetrievalResult:
     """Look into the question: the web, the documents, the rewriting, the documents, a draft, the web again."""
     workflow = Workflow(
         judge=Grader(),

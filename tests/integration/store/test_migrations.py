@@ -20,7 +20,7 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import MailStatus, OutboxId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.store.tables import Row
+from support_agent.store.tables import TableRow
 from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
 
 REVISIONS = sorted(path.name[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
@@ -121,9 +121,9 @@ def differences(store: Store) -> list[Any]:
     with store.database.read() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
-        found = list(compare_metadata(context, Row.metadata))
+        found = list(compare_metadata(context, TableRow.metadata))
         there, inspector = set(inspect(connection).get_table_names()), inspect(connection)
-        for table in Row.metadata.sorted_tables:
+        for table in TableRow.metadata.sorted_tables:
             wanted = {column.name for column in table.primary_key.columns}
             if table.name in there and set(inspector.get_pk_constraint(table.name)["constrained_columns"]) != wanted:
                 found.append(("primary_key", table.name))

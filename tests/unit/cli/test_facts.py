@@ -25,7 +25,7 @@ from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 from support_agent.tools.fact_trace import Evidence
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 from tests.unit.facts.graph.fakes import WordSimilarity
@@ -68,12 +68,12 @@ class Finder:
         self.asked: list[tuple[str, int]] = []
         self.allowed: set[str] = set()
 
-    def find(self, question: str, budget: Budget) -> Finding:
+    def find(self, question: str, budget: Budget) -> RetrievalResult:
         self.asked.append((question, budget.max_tokens))
         evidence = (Evidence(source="document:1", first=0, last=0, grade=0.9),)
-        return Finding(reason=self.reason, evidence=evidence, index_version="v")
+        return RetrievalResult(reason=self.reason, evidence=evidence, index_version="v")
 
-    def entity_graph(self, found: Finding) -> EntityGraph:
+    def entity_graph(self, found: RetrievalResult) -> EntityGraph:
         assert self.may_show, "it is built for the page alone"
         return EntityGraph()
 

@@ -6,7 +6,7 @@ from support_agent.answer.packet import FoundPage
 from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.desk.retrieved import MOST_EVIDENCE, numbered, retrieved
 from support_agent.tools.base import UNSURE_SECTION, Context, Unsure
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 from tests.fakes_room import says
 from tests.unit.tools.fakes import context, document
 
@@ -21,7 +21,9 @@ def test_what_was_not_sure_enough_to_be_sent_is_shown_with_its_probability() -> 
     given = asked()
     translation = document(1, "Zwei Wochen.")
     given.unsure[1] = Unsure(translation, (0,), 0.55)
-    given.findings[1] = Finding(reason=FindingReason.ANSWERED, evidence=(says(7, 1, grade=0.7),), index_version="v")
+    given.findings[1] = RetrievalResult(
+        reason=FindingReason.ANSWERED, evidence=(says(7, 1, grade=0.7),), index_version="v"
+    )
     (looked,) = retrieved(given)
     assert (looked.number, looked.question, looked.reason_code) == (1, "A refund?", UNSURE_SECTION)
     assert [(one.number, one.grade, one.sentences[0].text) for one in looked.evidence] == [
@@ -34,7 +36,9 @@ def test_a_sentence_is_shown_once() -> None:
     """What the room found beside what was not sent of the same document."""
     given = asked()
     given.unsure[1] = Unsure(given.documents[1], (0, 1), 0.55)
-    given.findings[1] = Finding(reason=FindingReason.ANSWERED, evidence=(says(1, 1, 2, grade=0.7),), index_version="v")
+    given.findings[1] = RetrievalResult(
+        reason=FindingReason.ANSWERED, evidence=(says(1, 1, 2, grade=0.7),), index_version="v"
+    )
     (looked,) = retrieved(given)
     assert [[sentence.position for sentence in one.sentences] for one in looked.evidence] == [[0, 1], [2]]
 
@@ -52,7 +56,7 @@ def test_of_much_evidence_the_first_is_shown() -> None:
     """A packet stays readable."""
     given = asked()
     many = tuple(says(1, 0, grade=None) for _ in range(MOST_EVIDENCE + 3))
-    given.findings[2] = Finding(reason=FindingReason.IRRELEVANT, evidence=many, index_version="v")
+    given.findings[2] = RetrievalResult(reason=FindingReason.IRRELEVANT, evidence=many, index_version="v")
     assert [len(looked.evidence) for looked in retrieved(given)] == [MOST_EVIDENCE]
 
 
@@ -82,5 +86,5 @@ def test_the_page_of_a_document_that_the_sender_may_not_be_sent_has_no_number() 
     pages = (page(documents[1].head.url, "site"),)
     for level, number in ((CUSTOMER, 1), (PROVEN, None)):
         given = context(documents=documents, level=level)
-        given.findings[1] = Finding(reason=FindingReason.ONLY_WEB, pages=pages, index_version="v")
+        given.findings[1] = RetrievalResult(reason=FindingReason.ONLY_WEB, pages=pages, index_version="v")
         assert [one.document for one in retrieved(given)[0].pages] == [number]

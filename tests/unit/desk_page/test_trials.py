@@ -9,7 +9,7 @@ from support_agent.config.settings import Settings
 from support_agent.desk_page.trials import KEPT, Original, Trial, Trials
 from support_agent.errors import ConfigError
 from support_agent.ops.backtest.running import Bench
-from support_agent.ops.publishing import Draft, document_place, present
+from support_agent.ops.publishing import FileDraft, document_place, present
 from tests.fakes_documents import bench_on
 from tests.fakes_journey import ANNA, JAMES, Office, write
 from tests.unit.seen import REFUND
@@ -17,14 +17,14 @@ from tests.unit.seen import REFUND
 WAIT_S = 60
 
 
-def draft_of(office: Office, new: str = "A yearly subscription can") -> Draft:
+def draft_of(office: Office, new: str = "A yearly subscription can") -> FileDraft:
     company = office.settings.company
     place = document_place(company, 1, None)
     now = present(company, place)
-    return Draft(place=place, text=now.text.replace("A yearly plan can", new), base=now.digest)
+    return FileDraft(place=place, text=now.text.replace("A yearly plan can", new), base=now.digest)
 
 
-def start(trials: Trials, office: Office, draft: Draft, opened: list[str] | None = None) -> None:
+def start(trials: Trials, office: Office, draft: FileDraft, opened: list[str] | None = None) -> None:
     def bench(settings: Settings, name: str) -> Bench:
         if opened is not None:
             opened.append(name)

@@ -18,7 +18,7 @@ from support_agent.mail.message import Message, parse
 from support_agent.mail.outgoing import (
     MAX_REFERENCES_OCTETS,
     REPLY_PREFIX,
-    Head,
+    OutgoingHead,
     compose,
     compose_notice,
     compose_person_reply,
@@ -29,7 +29,7 @@ from support_agent.mail.outgoing import (
 from tests.unit.mail.mails import AGENT, mail, raw_mail
 
 OWN_ID = keys.message_id(AGENT.secret, "harborfile.example", "case-1", "1", "answer")
-HEAD = Head(
+HEAD = OutgoingHead(
     message_id=OWN_ID,
     sent_at=datetime(2026, 3, 10, 9, 0, 1, 5, tzinfo=UTC),
     to="anna.keller@example.net",
@@ -42,7 +42,7 @@ TEXT = "Guten Tag,\n\n€ 12,00\n.\nFrom here\n"
 HTML = "<p>€ 12,00</p>\n"
 
 
-def head(**changes: Any) -> Head:
+def head(**changes: Any) -> OutgoingHead:
     return HEAD.model_copy(update=changes)
 
 

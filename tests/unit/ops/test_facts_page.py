@@ -16,8 +16,8 @@ from support_agent.config.packaged_files import packaged
 from support_agent.errors import ConfigError
 from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
 from support_agent.ops.facts_page import check_page, facts_page, write_page
-from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import DraftStep, Evidence, ModelText, Node, SentenceRange, Visit
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
+from support_agent.tools.fact_trace import DraftStep, Evidence, ModelText, NodeVisit, SentenceRange, WorkflowNode
 
 DOCUMENTS = {f"document:{one.number}": one for one in load_documents(packaged("policies"))}
 FIRST = DOCUMENTS["document:1"]
@@ -64,8 +64,8 @@ def found(
     claim: str = CLAIM,
     rewritten: str = REWRITTEN,
     page: str = PAGE,
-) -> Finding:
-    """Finding with a node of each kind that has something to show: two steps, one of them supported."""
+) -> RetrievalResult:
+    """A result with a node of each kind that has something to show: two steps, one of them supported."""
     passages = (at("document:1", 0, 2), at("document:9", 1, 2), at(page, 0, 1))
     steps = (
         DraftStep(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
@@ -74,21 +74,21 @@ def found(
     question = ModelText(kind="question", text=rewritten, writer="model", seed=1)
     written = ModelText(kind="draft", text=draft, writer="model", seed=1)
     trace = (
-        Visit(node=Node.REWRITER, cycle=0, decided="rewritten", temperature=0.0, model_text=question),
-        Visit(
-            node=Node.DOCUMENT_GRADER,
+        NodeVisit(node=WorkflowNode.REWRITER, cycle=0, decided="rewritten", temperature=0.0, model_text=question),
+        NodeVisit(
+            node=WorkflowNode.DOCUMENT_GRADER,
             cycle=0,
             decided="1 of 3 relevant",
             threshold=0.4,
             passages=passages,
             passage_grades=(0.75, 0.12, 0.31),
         ),
-        Visit(node=Node.GENERATOR, cycle=0, decided="written", temperature=0.4, model_text=written),
-        Visit(node=Node.HALLUCINATION_GRADER, cycle=0, decided="supported", grade=0.81, threshold=0.55),
-        Visit(node=Node.EVIDENCE, cycle=0, decided="1 of 2 steps supported", steps=steps),
+        NodeVisit(node=WorkflowNode.GENERATOR, cycle=0, decided="written", temperature=0.4, model_text=written),
+        NodeVisit(node=WorkflowNode.HALLUCINATION_GRADER, cycle=0, decided="supported", grade=0.81, threshold=0.55),
+        NodeVisit(node=WorkflowNode.EVIDENCE, cycle=0, decided="1 of 2 steps supported", steps=steps),
     )
     is_answered = reason is FindingReason.ANSWERED
-    return Finding(
+    return RetrievalResult(
         reason=reason,
         evidence=(Evidence(**dict(passages[0]), grade=0.75),),
         sentences=(at("document:1", 1),) if is_answered else (),
@@ -298,7 +298,7 @@ def test_a_document_of_before_is_shown_as_far_as_it_goes() -> None:
 
 
 def test_findings_of_nothing_are_a_page() -> None:
-    nothing = Finding(reason=FindingReason.FAILED, index_version="")
+    nothing = RetrievalResult(reason=FindingReason.FAILED, index_version="")
     said = [text for text, _ in Read(facts_page(QUESTION, nothing, DOCUMENTS, EntityGraph())).texts]
     assert {"No document has evidence.", "Not answered: failed"} <= set(said)
 

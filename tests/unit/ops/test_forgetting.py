@@ -13,7 +13,7 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.forgetting import Forgotten, forget, pseudonym
 from support_agent.ops.people_labels import export as export_labels
 from support_agent.ops.person import PersonData, person_of, traces_of
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
 from support_agent.transport.submission import Delivery
 from tests.fakes_journey import DESK, JAMES, NOON, Office, write
@@ -123,7 +123,7 @@ def test_the_log_proves_it_to_whoever_has_the_receipt(office: Office, tmp_path: 
     """Rule: the entry names nobody; with the receipt anybody computes the pseudonym of the address."""
     office.handle(of_vera("Can I get a refund?"))
     done = forgotten(office, tmp_path)
-    (entry,) = office.store.audit.entries(Act.FORGOTTEN)
+    (entry,) = office.store.audit.entries(AuditEvent.FORGOTTEN)
     assert entry.about["persons"] == [pseudonym("mistralneedle@example.net", bytes.fromhex(done.receipt))]
     assert entry.about["counts"] == done.traces.kept.counts
     assert office.store.audit.verify(entry.hash).problem == ""

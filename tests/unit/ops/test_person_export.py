@@ -11,7 +11,7 @@ import pytest
 from support_agent.errors import ConfigError
 from support_agent.ops.person import person_of
 from support_agent.ops.person_export import export, opened
-from support_agent.store.audit import Act
+from support_agent.store.audit import AuditEvent
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 
@@ -43,7 +43,7 @@ def test_it_has_the_mails_the_answers_and_how_they_were_chosen(office: Office, t
     assert json.loads(found[f"cases/{case_id}/case.json"])["subject"] == "A question"
     assert ANNA in found["README.txt"].decode()
     assert json.loads(found["person.json"])["addresses"] == [ANNA]
-    assert [entry.about for entry in office.store.audit.entries(Act.EXPORTED)] == [{"cases": 1, "mails": 2}]
+    assert [entry.about for entry in office.store.audit.entries(AuditEvent.EXPORTED)] == [{"cases": 1, "mails": 2}]
 
 
 def test_it_has_nothing_of_other_people(office: Office, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from support_agent.ops.pictures import Column, Dot, Part, Row, Scale, Words, columns, dots, file_of, rows
+from support_agent.ops.pictures import Column, Dot, Part, PictureRow, Scale, Words, columns, dots, file_of, rows
 
 EVIL = '"><script>alert(1)</script>\u202e\x00 & <b onclick="x">'
 WORDS = Words(EVIL, EVIL, EVIL, EVIL)
@@ -21,8 +21,8 @@ def drawn(many: int = 1) -> dict[str, Markup]:
     return {
         "columns": columns(WORDS, shown, lambda _: EVIL),
         "dots": dots(WORDS, [Dot(0.5, 0.9, 0.7, 1.0, EVIL, EVIL)] * many, SHARE, SHARE, {"guide": ((0, 0), (1, 1))}),
-        "bars": rows(WORDS, [Row(EVIL, 7, EVIL, EVIL, part=2)] * many, str),
-        "shares": rows(WORDS, [Row(EVIL, 0.5, EVIL, EVIL, 0.2, 0.8)] * many, str, 1.0),
+        "bars": rows(WORDS, [PictureRow(EVIL, 7, EVIL, EVIL, part=2)] * many, str),
+        "shares": rows(WORDS, [PictureRow(EVIL, 0.5, EVIL, EVIL, 0.2, 0.8)] * many, str, 1.0),
     }
 
 
@@ -58,7 +58,7 @@ def test_a_file_has_each_picture_below_its_title() -> None:
 
 
 def test_what_has_no_address_is_no_link() -> None:
-    picture = ElementTree.fromstring(rows(WORDS, [Row("a", 7, "", "said")], str))
+    picture = ElementTree.fromstring(rows(WORDS, [PictureRow("a", 7, "", "said")], str))
     assert not list(picture.iter(f"{SVG}a"))
     assert "said" in {title.text for title in picture.iter(f"{SVG}title")}
 
@@ -71,6 +71,6 @@ def test_of_many_columns_a_few_are_named() -> None:
 
 @pytest.mark.parametrize(("most", "ticks"), [(0, 4), (3, 4), (5, 8), (90, 100), (130, 160), (1000, 1000), (7001, 8000)])
 def test_the_axis_ends_at_a_number_that_the_ticks_divide(most: int, ticks: int) -> None:
-    picture = rows(WORDS, [Row("a", most, "/", "a")], lambda value: f"{value:g}")
+    picture = rows(WORDS, [PictureRow("a", most, "/", "a")], lambda value: f"{value:g}")
     texts = [text.text for text in ElementTree.fromstring(picture).iter(f"{SVG}text")]
     assert texts[:5] == [f"{ticks * part / 4:g}" for part in range(5)]

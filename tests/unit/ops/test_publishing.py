@@ -14,9 +14,9 @@ from support_agent.errors import PermanentError
 from support_agent.ops.publishing import (
     MAX_BYTES,
     NEW,
-    Draft,
-    Kind,
-    Place,
+    FileDraft,
+    FileKind,
+    FilePlace,
     check_draft,
     document_place,
     errors_of,
@@ -35,7 +35,7 @@ def company(tmp_path: Path) -> CompanySettings:
     return make_company(tmp_path)
 
 
-def draft_of(company: CompanySettings, changes: dict[str, str], number: int = 1) -> Draft:
+def draft_of(company: CompanySettings, changes: dict[str, str], number: int = 1) -> FileDraft:
     """The present file with these words changed."""
     place = document_place(company, number, None)
     now = present(company, place)
@@ -43,7 +43,7 @@ def draft_of(company: CompanySettings, changes: dict[str, str], number: int = 1)
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    return Draft(place=place, text=text, base=now.digest)
+    return FileDraft(place=place, text=text, base=now.digest)
 
 
 def test_a_draft_is_written_whole_and_keeps_the_mode_of_the_file(company: CompanySettings) -> None:
@@ -73,15 +73,15 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(company: CompanySe
 def test_a_new_document_is_named_by_its_title_and_replaces_nothing(company: CompanySettings) -> None:
     place = document_place(company, 21, None, "Gift cards & möre")
     assert place.name == "021-gift-cards-more.md"
-    publish(company, Draft(place=place, text="first"))
+    publish(company, FileDraft(place=place, text="first"))
     with pytest.raises(PermanentError, match="added by somebody else"):
-        publish(company, Draft(place=place, text="second"))
+        publish(company, FileDraft(place=place, text="second"))
     assert (company.policies / place.name).read_text("utf-8") == "first\n"
 
 
 def test_a_translation_makes_the_folder_of_its_language(company: CompanySettings) -> None:
     place = document_place(company, 2, "es", "Cancelar")
-    publish(company, Draft(place=place, text="texto"))
+    publish(company, FileDraft(place=place, text="texto"))
     assert (company.policies / "es/002-cancelar.md").read_text("utf-8") == "texto\n"
     for language in ("..", "../x", "en", "e/s", "xx yy", "/etc"):
         with pytest.raises(PermanentError, match="no other language"):
@@ -93,9 +93,9 @@ def test_a_translation_makes_the_folder_of_its_language(company: CompanySettings
 )
 def test_a_name_that_leads_out_of_the_folder_is_refused(company: CompanySettings, name: str) -> None:
     with pytest.raises(PermanentError):
-        publish(company, Draft(place=Place(kind=Kind.DOCUMENT, name=name), text="x"))
+        publish(company, FileDraft(place=FilePlace(kind=FileKind.DOCUMENT, name=name), text="x"))
     with pytest.raises(PermanentError):
-        present(company, Place(kind=Kind.DOCUMENT, name=name))
+        present(company, FilePlace(kind=FileKind.DOCUMENT, name=name))
 
 
 def test_no_link_is_followed_or_replaced(company: CompanySettings, tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_no_link_is_followed_or_replaced(company: CompanySettings, tmp_path: Pat
     with pytest.raises(PermanentError, match="links are not followed"):
         present(company, place)
     with pytest.raises(PermanentError):
-        publish(company, Draft(place=place, text="mine"))
+        publish(company, FileDraft(place=place, text="mine"))
     (company.policies / "it").symlink_to(outside, target_is_directory=True)
     with pytest.raises(PermanentError, match="links are not followed"):
-        publish(company, Draft(place=Place(kind=Kind.DOCUMENT, name="it/023-mine.md"), text="mine"))
+        publish(company, FileDraft(place=FilePlace(kind=FileKind.DOCUMENT, name="it/023-mine.md"), text="mine"))
     assert list(outside.iterdir()) == [secret]
     assert secret.read_text("utf-8") == "secret"
 
@@ -119,7 +119,7 @@ def test_no_link_is_followed_or_replaced(company: CompanySettings, tmp_path: Pat
 def test_a_file_that_is_too_large_is_neither_read_nor_written(company: CompanySettings) -> None:
     place = document_place(company, 1, None)
     with pytest.raises(PermanentError, match="more than"):
-        publish(company, Draft(place=place, text="x" * MAX_BYTES, base=present(company, place).digest))
+        publish(company, FileDraft(place=place, text="x" * MAX_BYTES, base=present(company, place).digest))
     (company.policies / place.name).write_bytes(b"x" * (MAX_BYTES + 1))
     with pytest.raises(PermanentError, match="more than"):
         present(company, place)
@@ -169,7 +169,7 @@ def test_a_template_that_fails_its_tests_or_hides_a_part_is_an_error(company: Co
     place = template_place(company, "en/document.txt.j2")
     assert place is not None
     now = present(company, place)
-    draft = Draft(place=place, text="hidden", base=now.digest)
+    draft = FileDraft(place=place, text="hidden", base=now.digest)
     findings = check_draft(settings, draft, date(2026, 11, 20))
     errors = errors_of(settings, draft, findings, TODAY)
     assert errors
@@ -177,8 +177,8 @@ def test_a_template_that_fails_its_tests_or_hides_a_part_is_an_error(company: Co
 
 
 def test_line_ends_of_browsers_become_those_of_files() -> None:
-    place = Place(kind=Kind.DOCUMENT, name="001-x.md")
-    assert Draft(place=place, text="a\r\nb\r\n\r\n", base=NEW).raw == b"a\nb\n"
+    place = FilePlace(kind=FileKind.DOCUMENT, name="001-x.md")
+    assert FileDraft(place=place, text="a\r\nb\r\n\r\n", base=NEW).raw == b"a\nb\n"
 
 
 NESTED = "[" * 20_000
@@ -187,13 +187,15 @@ NESTED = "[" * 20_000
 @pytest.mark.parametrize(
     "draft",
     [
-        Draft(place=Place(kind=Kind.TEMPLATE, name="en/words.yaml"), text=f"reason: {NESTED}"),
-        Draft(place=Place(kind=Kind.TEMPLATE, name="tests/answers.yaml"), text=NESTED),
-        Draft(place=Place(kind=Kind.DOCUMENT, name="001-refund.md"), text=f"---\nnumber: {NESTED}\n---\nText\n"),
+        FileDraft(place=FilePlace(kind=FileKind.TEMPLATE, name="en/words.yaml"), text=f"reason: {NESTED}"),
+        FileDraft(place=FilePlace(kind=FileKind.TEMPLATE, name="tests/answers.yaml"), text=NESTED),
+        FileDraft(
+            place=FilePlace(kind=FileKind.DOCUMENT, name="001-refund.md"), text=f"---\nnumber: {NESTED}\n---\nText\n"
+        ),
     ],
     ids=lambda draft: draft.place.name,
 )
-def test_a_file_that_no_parser_reads_is_an_error_of_that_file(company: CompanySettings, draft: Draft) -> None:
+def test_a_file_that_no_parser_reads_is_an_error_of_that_file(company: CompanySettings, draft: FileDraft) -> None:
     """Attack: brackets without end. The page fails, and a worker that takes the file over dies, at each start again."""
     findings = check_draft(Settings(company=company), draft, TODAY)
     assert [

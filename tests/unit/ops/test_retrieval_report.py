@@ -12,8 +12,8 @@ from support_agent.company.documents import Document, load_documents
 from support_agent.config.packaged_files import packaged
 from support_agent.core.levels import AUTHENTICATED, CUSTOMER
 from support_agent.ops.retrieval_report import report_on, searchable
-from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import Cost, Evidence, ModelText, Node, SentenceRange, Visit
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
+from support_agent.tools.fact_trace import Cost, Evidence, ModelText, NodeVisit, SentenceRange, WorkflowNode
 
 TODAY = date(2026, 3, 14)
 DOCUMENTS = load_documents(packaged("policies"))
@@ -22,12 +22,14 @@ ORDER = "Write to the customer: \x1b[31mrefunds take a year\x1b[0m"
 
 def found(
     *pointers: SentenceRange, pages: tuple[FoundPage, ...] = (), reason: FindingReason = FindingReason.ANSWERED
-) -> Finding:
-    """Finding of one draft, with these passages as evidence."""
+) -> RetrievalResult:
+    """The result of one draft, with these passages as evidence."""
     cost = Cost(tokens=380, forward_passes=41, seconds=1.5)
     draft = ModelText(kind="draft", text=ORDER, writer="model", seed=1)
-    visit = Visit(node=Node.GENERATOR, cycle=0, decided="written", temperature=0.4, cost=cost, model_text=draft)
-    return Finding(
+    visit = NodeVisit(
+        node=WorkflowNode.GENERATOR, cycle=0, decided="written", temperature=0.4, cost=cost, model_text=draft
+    )
+    return RetrievalResult(
         reason=reason,
         evidence=tuple(Evidence(**dict(pointer), grade=0.75) for pointer in pointers),
         pages=pages,

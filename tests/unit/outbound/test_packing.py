@@ -34,7 +34,7 @@ from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan, call_text
 from support_agent.store.records import CaseId, MailId, OutboxId, OutgoingKind
 from support_agent.tools.ending import Reason
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
 MAIL = RoutedMail(
@@ -214,8 +214,8 @@ def looked(number: int) -> QuestionRetrieval:
     return QuestionRetrieval(number=number, question=f"Question {number}?", reason_code="irrelevant")
 
 
-def finding(number: int) -> dict[int, Finding]:
-    return {number: Finding(reason=FindingReason.IRRELEVANT, index_version="v", trace='["a draft"]')}
+def finding(number: int) -> dict[int, RetrievalResult]:
+    return {number: RetrievalResult(reason=FindingReason.IRRELEVANT, index_version="v", trace='["a draft"]')}
 
 
 def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:

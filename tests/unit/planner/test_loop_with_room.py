@@ -12,7 +12,7 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.base import Context, Match
-from support_agent.tools.fact_room import FactRoom, Finding
+from support_agent.tools.fact_room import FactRoom, RetrievalResult
 from tests.fakes import PLAIN
 from tests.fakes_room import ScriptedRoom, found, says
 from tests.unit.planner.test_loop import Prefers, near, one, plan
@@ -22,7 +22,7 @@ from tests.unit.tools.test_answers import refusal_of
 REFUND, SEATS = "Refund?", "How many seats do I have?"
 
 
-def room(finding: Finding | Exception, question: str = REFUND) -> ScriptedRoom:
+def room(finding: RetrievalResult | Exception, question: str = REFUND) -> ScriptedRoom:
     return ScriptedRoom({question: finding})
 
 
@@ -55,7 +55,7 @@ def test_a_document_with_evidence_is_sent() -> None:
     ],
     ids=lambda finding: getattr(finding, "reason", "raises"),
 )
-def test_a_document_without_evidence_goes_to_a_person(finding: Finding | Exception) -> None:
+def test_a_document_without_evidence_goes_to_a_person(finding: RetrievalResult | Exception) -> None:
     """However sure the model is of it, and whatever the room did."""
     made, _ = asked(room(finding), "document:1", "document:7")
     assert (made.outcome, made.reason, made.answers) == ("escalate", "no_evidence", ())
@@ -66,7 +66,7 @@ def test_a_document_is_looked_into_though_something_else_answers_already() -> No
     """Failure: what the case knew answered its next question as well, and the right document went to a person."""
 
     class Knows(ScriptedRoom):
-        def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
             self.findings = {REFUND: found(says(1, 3)) if documents == {1} else found(says(7, 0))}
             return super().retrieve(question, documents, likely)
 
@@ -165,7 +165,7 @@ def test_seconds_of_looking_count_and_its_tokens_do_not() -> None:
     clock = [0.0]
 
     class Slow(ScriptedRoom):
-        def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
             clock[0] += 200.0
             return super().retrieve(question, documents)
 

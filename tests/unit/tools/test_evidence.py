@@ -8,12 +8,12 @@ from support_agent.answer.final_answer import DocumentItem
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.base import Added, Context
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 from tests.fakes_room import ScriptedRoom, found, says
 from tests.unit.tools.fakes import FakeSearch, context, document
 
 
-def knowing(finding: Finding | None, **changes: object) -> Context:
+def knowing(finding: RetrievalResult | None, **changes: object) -> Context:
     """A context whose room has looked into question 1, or has not."""
     findings = {} if finding is None else {1: finding}
     return context(room=ScriptedRoom({}), findings=findings, **changes)
@@ -35,7 +35,7 @@ def sent(given: Context, number: int = 1) -> list[int]:
         found(),
     ],
 )
-def test_a_document_without_evidence_is_not_sent(finding: Finding | None) -> None:
+def test_a_document_without_evidence_is_not_sent(finding: RetrievalResult | None) -> None:
     """However sure the choice was: not looked into, not answered, or another document answers."""
     with pytest.raises(ToolCallRejected) as refused:
         SendDocument(number=1).run(knowing(finding))

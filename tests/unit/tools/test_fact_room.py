@@ -9,13 +9,13 @@ import pytest
 from pydantic import ValidationError
 
 from support_agent.answer.packet import FoundPage
-from support_agent.tools.fact_room import MOST_PAGES, Finding, FindingReason
-from support_agent.tools.fact_trace import Evidence, Node, Visit, sentence_at
+from support_agent.tools.fact_room import MOST_PAGES, FindingReason, RetrievalResult
+from support_agent.tools.fact_trace import Evidence, NodeVisit, WorkflowNode, sentence_at
 from tests.fakes_room import VISITS, says
 
 
-def finding(*evidence: Evidence) -> Finding:
-    return Finding(reason=FindingReason.ANSWERED, evidence=evidence, index_version="1")
+def finding(*evidence: Evidence) -> RetrievalResult:
+    return RetrievalResult(reason=FindingReason.ANSWERED, evidence=evidence, index_version="1")
 
 
 def test_positions_of_a_document_are_joined_in_order() -> None:
@@ -50,7 +50,7 @@ def test_evidence_is_whole_sentences_and_a_probability(wrong: dict[str, object])
 
 def test_sentences_that_bear_the_draft_out_are_the_evidence_of_their_document() -> None:
     """Rule: of a document without any its passages are; nothing is said twice of one document."""
-    found = Finding(
+    found = RetrievalResult(
         reason=FindingReason.ANSWERED,
         evidence=(says(1, 0, 3, grade=0.9), says(2, 4, 5, grade=0.8), says(1, 6, 7, grade=0.7)),
         sentences=(sentence_at("document:1", 2), sentence_at("document:1", 6)),
@@ -75,14 +75,14 @@ def test_what_an_earlier_version_kept_is_read() -> None:
         "index_version": "1",
         "trace": f"[{first}, {first}]",
     }
-    read = Finding.model_validate_json(json.dumps(kept))
+    read = RetrievalResult.model_validate_json(json.dumps(kept))
     assert read.evidence == (says(6, 1, 2, grade=0.5), says(6, 5, grade=0.5), says(2, 0, grade=None))
     assert read.trace == VISITS * 2
-    assert Finding.model_validate_json(read.model_dump_json()) == read
+    assert RetrievalResult.model_validate_json(read.model_dump_json()) == read
 
 
-def read_trace(trace: object) -> tuple[Visit, ...]:
-    return Finding.model_validate({"reason": "answered", "index_version": "1", "trace": trace}).trace
+def read_trace(trace: object) -> tuple[NodeVisit, ...]:
+    return RetrievalResult.model_validate({"reason": "answered", "index_version": "1", "trace": trace}).trace
 
 
 @pytest.mark.parametrize("trace", ["no JSON", "[" * 100_000])
@@ -99,6 +99,6 @@ def test_a_damaged_visit_costs_itself_alone(as_kept: Callable[[object], object])
     assert (trace[0], trace[3]) == (VISITS[0], VISITS[0])
     said = [f"a stored step cannot be read: {key}" for key in ("cycle", "node")]
     assert [visit.decided for visit in trace[1:3]] == said
-    assert {visit.node for visit in trace[1:3]} == {Node.UNREADABLE}
-    finding = Finding(reason=FindingReason.ANSWERED, index_version="1", trace=trace)
-    assert Finding.model_validate_json(finding.model_dump_json()) == finding
+    assert {visit.node for visit in trace[1:3]} == {WorkflowNode.UNREADABLE}
+    finding = RetrievalResult(reason=FindingReason.ANSWERED, index_version="1", trace=trace)
+    assert RetrievalResult.model_validate_json(finding.model_dump_json()) == finding

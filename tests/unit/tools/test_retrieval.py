@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from support_agent.answer.packet import FoundPage
 from support_agent.errors import TransientError
-from support_agent.tools.fact_room import MOST_PAGES, FactRoom, Finding
+from support_agent.tools.fact_room import MOST_PAGES, FactRoom, RetrievalResult
 from support_agent.tools.fact_trace import Evidence, ModelText, sentence_at
 from support_agent.tools.retrieval import (
     FAILED,
@@ -61,10 +61,10 @@ class Lies:
         self.said = said
         self._memory = memory
 
-    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> RetrievalResult:
         if isinstance(self.said, BaseException):
             raise self.said
-        answer: Finding = self.said
+        answer: RetrievalResult = self.said
         return answer
 
     @property
@@ -75,7 +75,7 @@ class Lies:
         return memory
 
 
-def looked(room: FactRoom) -> Finding:
+def looked(room: FactRoom) -> RetrievalResult:
     return retrieve(room, "Refund?", DOCUMENTS)
 
 
@@ -86,9 +86,9 @@ def test_a_finding_that_can_be_is_taken_as_it_is() -> None:
     assert room.asked == [("Refund?", frozenset({1, 2}))]
 
 
-def made(**lies: Any) -> Finding:
+def made(**lies: Any) -> RetrievalResult:
     """A finding that nobody has checked."""
-    return Finding.model_construct(**{**found(says(1, 0)).__dict__, **lies})
+    return RetrievalResult.model_construct(**{**found(says(1, 0)).__dict__, **lies})
 
 
 @pytest.mark.parametrize(

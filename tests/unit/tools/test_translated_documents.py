@@ -11,7 +11,7 @@ from support_agent.company.documents import Document
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.base import Context
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 from tests.fakes_room import ScriptedRoom, says
 from tests.unit.tools.fakes import FakeSearch, context, document
 
@@ -59,7 +59,7 @@ def test_without_a_translation_the_document_says_its_own_language() -> None:
 
 def test_the_fact_room_judges_by_the_document_itself() -> None:
     """Its sentences are those of the document; which sections of a translation go out, similarity says."""
-    answered = Finding(reason=FindingReason.ANSWERED, evidence=(says(1, 7, grade=None),), index_version="1")
+    answered = RetrievalResult(reason=FindingReason.ANSWERED, evidence=(says(1, 7, grade=None),), index_version="1")
     room = ScriptedRoom({})
     item = sent(mail(room=room, findings={1: answered}, search=FakeSearch(scores={"Frist": 0.9})))
     assert [excerpt.heading for excerpt in item.excerpts] == ["Frist"]

@@ -15,7 +15,7 @@ from typing import Protocol
 from support_agent.core.frozen import Frozen
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 from tests.benchmarks.papers.dstc11.data import Benchmark
 from tests.benchmarks.papers.dstc11.measures import (
     Row,
@@ -32,7 +32,7 @@ from tests.benchmarks.papers.dstc11.selection import link_all
 class Finder(Protocol):
     """`facts.inquiry.workflow.Workflow`, or another that looks into a question and says with pointers what it found."""
 
-    def find(self, question: str, budget: Budget) -> Finding: ...
+    def find(self, question: str, budget: Budget) -> RetrievalResult: ...
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def evaluate_parts(
     names, linked = names_by_entity(benchmark), link_all(benchmark)
     rows = []
     for variant in variants:
-        found: dict[int, Finding] = {}
+        found: dict[int, RetrievalResult] = {}
         for turn in turns:
             allowed = frozenset(name for entity in linked[turn] for name in names[entity])
             finder = variant.open_finder(among(allowed if variant.is_linked else None))
@@ -104,7 +104,7 @@ def sampled(benchmark: Benchmark, sample: int, seed: int) -> list[int]:
     return sorted(random.Random(seed).sample(range(len(benchmark.turns)), min(sample, len(benchmark.turns))))
 
 
-def _row(truth: Truth, name: str, found: dict[int, Finding], seed: int) -> PartRow:
+def _row(truth: Truth, name: str, found: dict[int, RetrievalResult], seed: int) -> PartRow:
     chosen = {turn: _positions(findings) for turn, findings in found.items()}
     overlaps = [overlap(chosen[turn], truth.golds[turn], truth.texts) for turn in found if found[turn].is_answered]
     return PartRow(
@@ -117,7 +117,7 @@ def _row(truth: Truth, name: str, found: dict[int, Finding], seed: int) -> PartR
     )
 
 
-def _positions(findings: Finding) -> list[int]:
+def _positions(findings: RetrievalResult) -> list[int]:
     """What would be sent: the sentences that bear the draft out, else the passages; nothing without an answer."""
     if not findings.is_answered:
         return []

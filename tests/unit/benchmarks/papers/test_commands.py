@@ -15,7 +15,7 @@ from support_agent.config.facts import FactSettings
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import init
 from support_agent.facts.spending import Budget
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 from tests.benchmarks.papers import command, enhancer, entailment, evidence, grading, wikiqa
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11.ablations import WITHOUT, title_of
@@ -44,9 +44,9 @@ class Silent:
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
 
-    def find(self, question: str, budget: Budget) -> Finding:
+    def find(self, question: str, budget: Budget) -> RetrievalResult:
         self.asked.append((question, budget.max_tokens))
-        return Finding(reason=FindingReason.IRRELEVANT, index_version="v")
+        return RetrievalResult(reason=FindingReason.IRRELEVANT, index_version="v")
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_grading_asks_each_companys_questions_with_chunks_of_the_size_and_the_lo
     seen: list[FactSettings] = []
 
     @contextmanager
-    def opened(settings: Settings, _company: Company) -> Iterator[dict[Way, Callable[[str, Budget], Finding]]]:
+    def opened(settings: Settings, _company: Company) -> Iterator[dict[Way, Callable[[str, Budget], RetrievalResult]]]:
         assert all(url.startswith("http://127.0.0.1") for url in (settings.search.serper_url, settings.search.site_url))
         seen.append(settings.facts)
         yield {Way.WHOLE: finder.find}

@@ -10,7 +10,7 @@ import pytest
 from support_agent.config.facts import Ways
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
 from support_agent.tools.fact_trace import Evidence
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
 from tests.benchmarks.papers.dstc11.measures import sources_of
@@ -29,10 +29,10 @@ class FirstPassage:
     def __init__(self, retriever: Retriever) -> None:
         self.retriever = retriever
 
-    def find(self, question: str, budget: Budget) -> Finding:
+    def find(self, question: str, budget: Budget) -> RetrievalResult:
         budget.spend(10)
         found = self.retriever.find(question, 1)
-        return Finding(
+        return RetrievalResult(
             reason=FindingReason.IRRELEVANT if "bed" in question or not found else FindingReason.ANSWERED,
             evidence=tuple(Evidence(**dict(passage.place), grade=0.9) for passage in found),
             index_version="v",

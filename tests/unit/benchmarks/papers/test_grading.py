@@ -9,8 +9,8 @@ from support_agent.facts.chunks import page_source
 from support_agent.facts.grading_words import DRAFT_ORDER
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import Evidence, ModelText, Node, Visit
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
+from support_agent.tools.fact_trace import Evidence, ModelText, NodeVisit, WorkflowNode
 from tests.benchmarks.papers.grading import evaluate, plain
 from tests.benchmarks.papers.process_questions import Kind, Question
 from tests.benchmarks.papers.process_table import ProcessRow, Way, process_row, report_of, table
@@ -23,15 +23,15 @@ DOCUMENTS = {
 DRAFT = ModelText(kind="draft", text="It is 30 days.", writer="scripted", seed=1)
 
 
-def findings(*pointers: tuple[int, int, int], reason: FindingReason = FindingReason.ANSWERED) -> Finding:
+def findings(*pointers: tuple[int, int, int], reason: FindingReason = FindingReason.ANSWERED) -> RetrievalResult:
     evidence = [Evidence(source=f"document:{n}", first=a, last=b, grade=0.9) for n, a, b in pointers]
     trace = (
-        Visit(node=Node.RETRIEVER, cycle=0, decided="2 passages"),
-        Visit(node=Node.DOCUMENT_GRADER, cycle=0, decided="1 of 2 relevant", passage_grades=(0.9, 0.1)),
-        Visit(node=Node.GENERATOR, cycle=0, decided="written", model_text=DRAFT),
-        Visit(node=Node.ANSWER_GRADER, cycle=0, decided="an answer", grade=0.7),
+        NodeVisit(node=WorkflowNode.RETRIEVER, cycle=0, decided="2 passages"),
+        NodeVisit(node=WorkflowNode.DOCUMENT_GRADER, cycle=0, decided="1 of 2 relevant", passage_grades=(0.9, 0.1)),
+        NodeVisit(node=WorkflowNode.GENERATOR, cycle=0, decided="written", model_text=DRAFT),
+        NodeVisit(node=WorkflowNode.ANSWER_GRADER, cycle=0, decided="an answer", grade=0.7),
     )
-    return Finding(
+    return RetrievalResult(
         reason=reason,
         evidence=tuple(evidence),
         cycles=1,
@@ -47,7 +47,7 @@ def question(kind: Kind = Kind.EASY, *documents: int, **given: object) -> Questi
     return Question.model_validate({"kind": kind, "question": "How long?", "documents": documents, **given})
 
 
-def row_of(asked: Question, found: Finding, way: Way = Way.WHOLE) -> ProcessRow:
+def row_of(asked: Question, found: RetrievalResult, way: Way = Way.WHOLE) -> ProcessRow:
     return process_row("demo", way, asked, found, DOCUMENTS)
 
 
@@ -81,9 +81,14 @@ def test_a_row_says_what_the_question_went_through() -> None:
     """Rule: nodes and grades in their order, the cost, and which sections and answers evidence and draft hold."""
     asked = question(Kind.HARD, sections=[{"document": 1, "heading": ""}], answers=["30 days"])
     row = row_of(asked, findings((1, 0, 0)))
-    assert row.nodes == (Node.RETRIEVER, Node.DOCUMENT_GRADER, Node.GENERATOR, Node.ANSWER_GRADER)
+    assert row.nodes == (
+        WorkflowNode.RETRIEVER,
+        WorkflowNode.DOCUMENT_GRADER,
+        WorkflowNode.GENERATOR,
+        WorkflowNode.ANSWER_GRADER,
+    )
     assert [(grade.node, grade.grade) for grade in row.grades] == [
-        (Node.DOCUMENT_GRADER, 0.9), (Node.DOCUMENT_GRADER, 0.1), (Node.ANSWER_GRADER, 0.7),
+        (WorkflowNode.DOCUMENT_GRADER, 0.9), (WorkflowNode.DOCUMENT_GRADER, 0.1), (WorkflowNode.ANSWER_GRADER, 0.7),
     ]  # fmt: skip
     assert (row.cycles, row.tokens, row.forward_passes, row.seconds) == (1, 100, 3, 1.5)
     assert (row.documents, row.sections_found, row.sections) == ((1,), 1, 1)

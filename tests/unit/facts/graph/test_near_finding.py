@@ -5,7 +5,7 @@ from __future__ import annotations
 from support_agent.facts.graph.near_finding import near_finding
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.ops.retrieval_report import searchable
-from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_room import RetrievalResult
 from support_agent.tools.fact_trace import Evidence
 from tests.fakes_journey import TODAY, Office
 from tests.fakes_room import found, says
@@ -13,7 +13,7 @@ from tests.fakes_room import found, says
 QUESTION = "Can I get a refund for my yearly plan?"
 
 
-def drawn(office: Office, finding: Finding, question: str = QUESTION) -> EntityGraph:
+def drawn(office: Office, finding: RetrievalResult, question: str = QUESTION) -> EntityGraph:
     documents = searchable(office.decider.company.documents, TODAY, 3)
     return near_finding(question, finding, documents, hops=2)
 

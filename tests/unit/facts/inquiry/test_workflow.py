@@ -41,8 +41,8 @@ from support_agent.facts.inquiry.policy import (
 from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, retrieve_always
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Judge, ModelJudge
-from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.tools.fact_trace import DraftStep, Evidence, Node, SentenceRange
+from support_agent.tools.fact_room import FindingReason, RetrievalResult
+from support_agent.tools.fact_trace import DraftStep, Evidence, SentenceRange, WorkflowNode
 from tests.fakes import ScriptedModel
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 from tests.unit.facts.graph.fakes import WordSimilarity, source
@@ -101,11 +101,11 @@ class Bench:
             index_version="index-1",
         )
 
-    def find(self, question: str = QUESTION) -> Finding:
+    def find(self, question: str = QUESTION) -> RetrievalResult:
         return self.workflow.find(question, self.budget)
 
 
-def path(findings: Finding) -> list[Node]:
+def path(findings: RetrievalResult) -> list[WorkflowNode]:
     return [visit.node for visit in findings.trace]
 
 
@@ -114,11 +114,11 @@ def test_a_relevant_passage_with_a_supported_draft_that_answers_is_an_answer() -
     bench = Bench(ANSWERED)
     findings = bench.find()
     assert path(findings) == [
-        Node.RETRIEVER,
-        Node.DOCUMENT_GRADER,
-        Node.GENERATOR,
-        Node.HALLUCINATION_GRADER,
-        Node.ANSWER_GRADER,
+        WorkflowNode.RETRIEVER,
+        WorkflowNode.DOCUMENT_GRADER,
+        WorkflowNode.GENERATOR,
+        WorkflowNode.HALLUCINATION_GRADER,
+        WorkflowNode.ANSWER_GRADER,
     ]
     outcome = findings
     assert outcome.is_answered
@@ -143,7 +143,7 @@ def test_where_enough_passages_help_no_more_are_graded() -> None:
     findings = Bench({DOCUMENT_ASK: [0.1, 0.9]}, found=[pieces], enough_passages=1, drafts=False).find()
     assert findings.is_answered
     assert [graded.first for graded in findings.evidence] == [1]
-    grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
+    grader = next(visit for visit in findings.trace if visit.node is WorkflowNode.DOCUMENT_GRADER)
     assert (grader.decided, grader.passage_grades) == ("1 of 2 relevant", (0.1, 0.9))
 
 
@@ -171,7 +171,11 @@ def test_a_hallucination_goes_to_the_web_and_to_a_cooler_draft() -> None:
     grades = {ROUTE_ASK: [0.9], DOCUMENT_ASK: [0.9, 0.1, 0.2], HALLUCINATION_ASK: [0.3, 0.9], ANSWER_ASK: [0.9]}
     bench = Bench(grades, [DRAFT, DRAFT], web=[(PAGE,)])
     findings = bench.find()
-    assert path(findings)[4:7] == [Node.HALLUCINATION_GRADER, Node.WEB_SEARCH, Node.DOCUMENT_GRADER]
+    assert path(findings)[4:7] == [
+        WorkflowNode.HALLUCINATION_GRADER,
+        WorkflowNode.WEB_SEARCH,
+        WorkflowNode.DOCUMENT_GRADER,
+    ]
     assert [written.temperature for written in bench.writer.ordered(DRAFT_ORDER)] == [0.4, 0.3]
     assert findings.is_answered
     assert len({written.seed for written in bench.writer.history}) == 2
@@ -197,11 +201,11 @@ def test_the_router_sends_a_question_of_the_world_to_the_web() -> None:
     bench = Bench({ROUTE_ASK: [0.1], DOCUMENT_ASK: [0.9, 0.1, 0.1]}, [], web=[(PAGE,)], max_cycles=0)
     findings = bench.find()
     assert path(findings) == [
-        Node.ROUTER,
-        Node.WEB_SEARCH,
-        Node.DOCUMENT_GRADER,
-        Node.RETRIEVER,
-        Node.DOCUMENT_GRADER,
+        WorkflowNode.ROUTER,
+        WorkflowNode.WEB_SEARCH,
+        WorkflowNode.DOCUMENT_GRADER,
+        WorkflowNode.RETRIEVER,
+        WorkflowNode.DOCUMENT_GRADER,
     ]
     assert findings.reason is FindingReason.ONLY_WEB
     assert (findings.evidence, [page.address for page in findings.pages]) == ((), [PAGE.source])
@@ -350,7 +354,7 @@ def test_what_the_case_knows_is_graded_on_each_new_question() -> None:
     later = replace(bench.workflow, policy=retrieve_never, read=known.get)
     findings, memory = later.retrieve(with_question(memory, "And in part?"), bench.budget)
     assert findings.is_answered
-    assert findings.trace[0].node is Node.MEMORY
+    assert findings.trace[0].node is WorkflowNode.MEMORY
     assert findings.evidence == (Evidence(**dict(YEARLY.place), grade=0.8),)
     assert dict(bench.judge.history[-3].material)["Passage"] == "Yearly plans. Within 31 days."
     assert memory.earlier_questions == (QUESTION,)
@@ -371,7 +375,7 @@ def test_what_the_policy_asks_the_model_is_paid_and_stands_in_the_trace() -> Non
     findings = bench.find()
     assert findings.reason is FindingReason.POLICY
     (row,) = findings.trace
-    assert (row.node, row.decided, row.cost.forward_passes) == (Node.POLICY, "escalate", 1)
+    assert (row.node, row.decided, row.cost.forward_passes) == (WorkflowNode.POLICY, "escalate", 1)
     assert bench.budget.spent_tokens == row.cost.tokens > 0
 
 
@@ -405,7 +409,7 @@ def test_the_sentences_that_bear_the_draft_out_are_pointed_at() -> None:
     findings = bench.find()
     assert findings.sentences == (SentenceRange(source="document:1", first=2, last=2),)
     row = findings.trace[-1]
-    assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps supported")
+    assert (row.node, row.decided) == (WorkflowNode.EVIDENCE, "1 of 1 steps supported")
     assert [step.claim for step in row.steps] == [DRAFT]
     assert "all of it" not in findings.model_dump_json(exclude={"trace"})
 
@@ -430,7 +434,7 @@ def test_no_sentence_is_looked_for_where_nothing_was_answered() -> None:
     """Rule: what is not sent costs nothing."""
     findings = Bench({DOCUMENT_ASK: [0.1, 0.1]}, max_cycles=0, chaining=CHAINING).find()
     assert findings.sentences == ()
-    assert Node.EVIDENCE not in path(findings)
+    assert WorkflowNode.EVIDENCE not in path(findings)
 
 
 def test_a_chainer_that_fails_leaves_the_passages() -> None:
@@ -496,7 +500,7 @@ def test_a_draft_with_a_number_of_its_own_is_a_hallucination() -> None:
     bench = Bench(ANSWERED, ["You have 90 days.", "You have 30 days."])
     findings = bench.find()
     assert findings.is_answered
-    first = next(visit for visit in findings.trace if visit.node is Node.HALLUCINATION_GRADER)
+    first = next(visit for visit in findings.trace if visit.node is WorkflowNode.HALLUCINATION_GRADER)
     assert (first.decided, first.grade, first.cost.forward_passes) == (
         "hallucination: a number that is not in the evidence",
         None,
@@ -604,10 +608,10 @@ def test_each_row_of_the_trace_has_its_cost() -> None:
     """Tokens, passes and seconds a node; they add up to those of the question."""
     findings = Bench(ANSWERED).find()
     by_node = {visit.node: visit for visit in findings.trace}
-    assert by_node[Node.DOCUMENT_GRADER].cost.forward_passes == 2
-    assert by_node[Node.DOCUMENT_GRADER].passage_grades == (0.9, 0.1)
-    assert by_node[Node.RETRIEVER].cost.tokens == 0
-    assert by_node[Node.GENERATOR].temperature == 0.4
+    assert by_node[WorkflowNode.DOCUMENT_GRADER].cost.forward_passes == 2
+    assert by_node[WorkflowNode.DOCUMENT_GRADER].passage_grades == (0.9, 0.1)
+    assert by_node[WorkflowNode.RETRIEVER].cost.tokens == 0
+    assert by_node[WorkflowNode.GENERATOR].temperature == 0.4
     assert all(visit.cost.seconds > 0 for visit in findings.trace)
     assert findings.tokens == sum(visit.cost.tokens for visit in findings.trace)
     assert findings.forward_passes == 4 + len(DRAFT.split())
@@ -616,7 +620,7 @@ def test_each_row_of_the_trace_has_its_cost() -> None:
 def test_the_findings_can_be_kept_and_read_again() -> None:
     """The trace is data."""
     findings = Bench(ANSWERED).find()
-    assert Finding.model_validate_json(findings.model_dump_json()) == findings
+    assert RetrievalResult.model_validate_json(findings.model_dump_json()) == findings
 
 
 @pytest.mark.parametrize("key", ["threshold_answer", "prior"])

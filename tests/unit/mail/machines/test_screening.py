@@ -13,7 +13,7 @@ from support_agent.mail import keys
 from support_agent.mail.machines.machine_headers import REPORT_PARTS, SERVICE_FIELDS, VENDOR_FIELDS
 from support_agent.mail.machines.screening import RULES, Screening, Verdict, screen, why_machine
 from support_agent.mail.message import not_read, parse
-from support_agent.mail.outgoing import Head, compose
+from support_agent.mail.outgoing import OutgoingHead, compose
 from support_agent.ops.conformance.rows import FOLDER as CONFORMANCE
 from support_agent.ops.conformance.rows import SENDERS
 from tests.unit.mail.mails import AGENT, DESK, EMAILS, mail, raw_mail, with_header
@@ -199,7 +199,7 @@ def test_s9_a_forged_id_or_origin_header_is_none_of_ours() -> None:
 def test_s9_an_answer_of_ours_that_comes_back_is_dropped() -> None:
     parent = mail("plain_question")
     own_id = keys.message_id(AGENT.secret, "harborfile.example", "c", "1", "answer")
-    head = Head(
+    head = OutgoingHead(
         message_id=own_id,
         sent_at=datetime(2026, 3, 10, tzinfo=UTC),
         to="anna.keller@example.net",

@@ -12,7 +12,16 @@ from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import CompanySettings, PlannerSettings, Settings
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.backup import archive
-from support_agent.ops.backup.archive import MANIFEST, Manifest, Part, finish, new_archive, read, verify, write_part
+from support_agent.ops.backup.archive import (
+    MANIFEST,
+    ArchivePart,
+    Manifest,
+    finish,
+    new_archive,
+    read,
+    verify,
+    write_part,
+)
 from support_agent.ops.backup.company_files import Configured, copy_files, left_out, restore_files
 from tests.fakes_journey import NOON
 
@@ -73,7 +82,7 @@ def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "files/../../x", ""])
 def test_no_part_leads_out_of_the_backup(path: str) -> None:
     with pytest.raises(ValidationError):
-        Part(path=path, bytes=0, sha256="0" * 64)
+        ArchivePart(path=path, bytes=0, sha256="0" * 64)
 
 
 def test_the_newest_backups_stay(tmp_path: Path) -> None:
