@@ -18,7 +18,7 @@ from support_agent.mail.head import split_head
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import MailRecord, MailStatus
+from support_agent.store.records import PAGE_FOLDER, MailRecord, MailStatus
 from support_agent.store.store import Store
 
 TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
@@ -142,7 +142,7 @@ class Copies:
                 continue
             raw = self.store.mails.raw(record.id)
             if body is None or _body(raw) == body:
-                yield ReceivedMail.of(record.id, raw, record.received_at)
+                yield ReceivedMail.of(record.id, raw, record.received_at, record.folder == PAGE_FOLDER)
 
 
 def known_as(message: Message) -> str:

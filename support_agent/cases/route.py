@@ -46,17 +46,21 @@ class Route(Frozen):
 
 @dataclass(frozen=True)
 class ReceivedMail:
-    """A stored mail: its bytes as fetched, the message parsed from them once, and when it was recorded."""
+    """A stored mail: its bytes as fetched, the message parsed from them once, and when it was recorded.
+
+    `is_of_page`: a person who had signed in made it on the desk's page.
+    """
 
     id: MailId
     raw: bytes
     received_at: datetime
+    is_of_page: bool
     message: Message
 
     @classmethod
-    def of(cls, mail_id: MailId, raw: bytes, received_at: datetime) -> Self:
+    def of(cls, mail_id: MailId, raw: bytes, received_at: datetime, is_of_page: bool) -> Self:
         """Parse the bytes."""
-        return cls(mail_id, raw, received_at, parse(raw))
+        return cls(mail_id, raw, received_at, is_of_page, parse(raw))
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class RoutedMail(ReceivedMail):
     @classmethod
     def on(cls, mail: ReceivedMail, sender: Sender, route: Route) -> Self:
         """Add the sender and the route to a mail."""
-        return cls(mail.id, mail.raw, mail.received_at, mail.message, sender, route)
+        return cls(mail.id, mail.raw, mail.received_at, mail.is_of_page, mail.message, sender, route)
 
 
 def own_addresses(settings: Settings) -> set[str]:

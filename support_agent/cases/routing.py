@@ -54,13 +54,13 @@ class CaseRouting:
 
         If the parser fails on it, the message says so, and a person gets the bytes and the reason (S37).
         """
-        raw, received_at = self.store.mails.received(mail_id)
+        raw, received_at, is_of_page = self.store.mails.received(mail_id)
         try:
-            return ReceivedMail.of(mail_id, raw, received_at)
+            return ReceivedMail.of(mail_id, raw, received_at, is_of_page)
         except Exception as error:
             log.critical("mail_not_parsed", mail_id=mail_id, error=type(error).__name__)
             message = parse(not_read(f"a defect of this program: {type(error).__name__}"))
-            return ReceivedMail(mail_id, raw, received_at, message)
+            return ReceivedMail(mail_id, raw, received_at, is_of_page, message)
 
     def routed(self, mail_id: MailId) -> RoutedMail:
         """A recorded mail with its sender and its case."""

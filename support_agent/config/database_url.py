@@ -16,6 +16,8 @@ from support_agent.errors import ConfigError
 
 URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 POSTGRESQL_PORT = 5432
+SECRETS = ("password", "sslpassword")
+"""Parameters of a URL's query that are not shown."""
 
 
 def normalise_url(url: str | URL, name: str = "store.url") -> URL:
@@ -31,6 +33,8 @@ def normalise_url(url: str | URL, name: str = "store.url") -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise ConfigError(f"{name} is not a database URL: {URL_HELP}") from None
+    if "@" in (parsed.host or ""):
+        raise ConfigError(f'{name} has more than one "@": write %40 for one in the user\'s name or the password')
     match parsed.drivername:
         case "postgresql" | "postgres" | "postgresql+psycopg":
             return parsed.set(drivername="postgresql+psycopg")
@@ -41,6 +45,11 @@ def normalise_url(url: str | URL, name: str = "store.url") -> URL:
             return parsed.set(drivername="sqlite", database=str(Path(path).absolute()))
         case other:
             raise ConfigError(f"{name} has the scheme {other!r}: {URL_HELP}")
+
+
+def is_postgresql(url: str) -> bool:
+    """Whether several processes may work on this database at once."""
+    return normalise_url(url).drivername != "sqlite"
 
 
 def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
@@ -82,7 +91,7 @@ def database_identity(url: str | URL) -> str:
 
 def shown_url(url: str | URL) -> str:
     """A database's URL without its password, wherever that stands in it."""
-    return make_url(url).difference_update_query(["password"]).render_as_string(hide_password=True)
+    return make_url(url).difference_update_query(SECRETS).render_as_string(hide_password=True)
 
 
 def default_keys_url(store_url: URL) -> URL:

@@ -19,7 +19,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 from support_agent.cases.commands import Command, given_in
-from support_agent.cases.route import ReceivedMail, RoutedMail
+from support_agent.cases.route import RoutedMail
 from support_agent.core.cursor import Cursor
 from support_agent.core.levels import PROVEN
 from support_agent.desk_page.people import Person
@@ -79,13 +79,13 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> 
             cannot be sent. Nothing was sent then. TransientError with the code `KEPT`: the worker carries it out later.
     """
     stages = desk.stages()
-    raw, at = _mail(desk, person, offer.packet, act), desk.now()
-    received = ReceivedMail.of(mail_id_of(raw), raw, at)
+    raw = _mail(desk, person, offer.packet, act)
     if act.command is Command.OWN_WORDS:
-        _check_words(desk, offer, received)
+        _check_words(desk, offer, raw)
     folder = Cursor(folder=PAGE_FOLDER, uid_validity=1, last_uid=1)
     digest = hashlib.sha256(raw).hexdigest()
-    desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, at, (person.address, PROVEN, WHY))
+    desk.store.mails.record(raw, f"<{digest[:32]}@page.invalid>", folder, desk.now(), (person.address, PROVEN, WHY))
+    received = stages.parse(mail_id_of(raw))  # the same act twice counts from the first time, as for the worker
     try:
         sender = stages.identify(received)
         mail = RoutedMail.on(received, sender, stages.route(received, sender))
@@ -130,21 +130,22 @@ def state_of(desk: Desk, case: CaseRecord, *, without: MailId | None = None) -> 
     return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]
 
 
-def _check_words(desk: Desk, offer: Offer, received: ReceivedMail) -> None:
+def _check_words(desk: Desk, offer: Offer, raw: bytes) -> None:
     """Refuse own words that would be a command, or would not leave whole though the page said so.
 
     Raises:
         PermanentError: as `carry_out`; nothing is recorded.
     """
-    if given_in(received.message) is not None:
+    mail_id, message = mail_id_of(raw), parse(raw)
+    if given_in(message) is not None:
         raise PermanentError("what you wrote is a command: use the button for it", code=REFUSED)
     quoted = frozenset({offer.customer_mail.message.raw_sha256})
-    for part in received.message.attachments:
+    for part in message.attachments:
         if is_left_out(part, quoted):
             why = "would be left out as a signature or a copy of the customer's mail: give it another name or type"
             raise PermanentError(f"the file {clean_name(part.name)!r} {why}", code=REFUSED)
-    earlier = desk.store.mails.get(received.id)
-    sent = desk.store.outbox.find(mail_id=received.id, kind=OutgoingKind.PERSON_REPLY)
+    earlier = desk.store.mails.get(mail_id)
+    sent = desk.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.PERSON_REPLY)
     if sent and earlier is not None and earlier.status is not MailStatus.NEW:
         when = f"{sent[0].created_at:%Y-%m-%d %H:%M} UTC, and that mail is {sent[0].status.value}"
         raise PermanentError(f"you wrote exactly these words at {when}: to write again, change them", code=REFUSED)

@@ -41,11 +41,6 @@ def engine_url(store_url: str) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def is_postgresql(url: str) -> bool:
-    """Whether several processes may work on this database at once."""
-    return normalise_url(url).drivername != "sqlite"
-
-
 def prepare(url: str) -> None:
     """Switch a SQLite file to WAL mode for good, so that readers and the writer do not block each other."""
     parsed = normalise_url(url)

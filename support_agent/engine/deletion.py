@@ -25,14 +25,14 @@ def delete_records(url: str, workflow_ids: Sequence[str]) -> int:
     """Delete the records of mails; return how many there were.
 
     Args:
-        url: As of `Engine`; a file that does not exist has no records.
+        url: As of `Engine`; a file that does not exist, or is empty as after a restore, has no records.
         workflow_ids: The mails' ids, those of a brand behind its name and ":".
     Raises:
         PermanentError: a mail is being handled (code `unfinished`). TransientError: the database is away.
     """
     parsed = normalise_url(url)
     path = Path(parsed.database or "") if parsed.drivername == "sqlite" else None
-    if not workflow_ids or (path is not None and not path.is_file()):
+    if not workflow_ids or (path is not None and not (path.is_file() and path.stat().st_size)):
         return 0
     client = DBOSClient(system_database_url=url, retry_connection_errors=False)
     try:

@@ -24,13 +24,13 @@ from dbos import error as dbos_error
 from dbos._migration import sqlite_migrations  # the library says in no public place which tables it knows
 from pydantic import JsonValue
 
-from support_agent.config.database_url import shown_url
+from support_agent.config.database_url import is_postgresql, shown_url
 from support_agent.config.log import route_library_log
 from support_agent.config.settings import EngineSettings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.size_limits import first_line
 from support_agent.core.vanished_server import noticed_within
-from support_agent.engine.database import is_postgresql, mapped_errors, prepare
+from support_agent.engine.database import mapped_errors, prepare
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.queues import Announcements, Queues

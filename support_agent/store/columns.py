@@ -137,20 +137,20 @@ class SealedNote(SealedText):
 
 
 class SealedJson(TypeDecorator[Any]):
-    """JSON that `vault` encrypts. Beside the encrypted whole stands what queries read: `counted`."""
+    """JSON that `vault` encrypts. Beside the encrypted whole stands what queries read: `in_clear`."""
 
     impl = JSON
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         stored = vault.sealed_json(value)
-        return stored if stored is value else {**counted(value), **stored}
+        return stored if stored is value else {**in_clear(value), **stored}
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         return vault.opened_json(value)
 
 
-def counted(value: Any) -> dict[str, Any]:
+def in_clear(value: Any) -> dict[str, Any]:
     """What queries read of a rendered answer: how much was asked and answered, and with which documents; and, of the
     inputs of its headers, which mail it answers.
     """

@@ -23,7 +23,7 @@ from support_agent.store import cursors
 from support_agent.store.database import Database, mapped_errors
 from support_agent.store.keys import FORGOTTEN
 from support_agent.store.leases import Lease, require
-from support_agent.store.records import MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
+from support_agent.store.records import PAGE_FOLDER, MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
 from support_agent.store.rows import affected, columns, equal, insert_if_new
 from support_agent.store.tables import ForgottenMailRow, MailRow
 from support_agent.store.vault import about
@@ -42,7 +42,7 @@ _MAILS: Select[Any] = select(*columns(MailRow, "raw")).order_by(
     col(MailRow.received_at), col(MailRow.uid), col(MailRow.id)
 )
 _MAIL = _MAILS.where(_IS_IT)
-_RECEIVED = select(MailRow.raw, MailRow.received_at).where(_IS_IT)
+_RECEIVED = select(MailRow.raw, MailRow.received_at, MailRow.folder).where(_IS_IT)
 _LOCK = select(MailRow.id).where(_IS_IT).with_for_update()
 _FORGOTTEN = select(ForgottenMailRow.id).where(col(ForgottenMailRow.id) == bindparam("mail"))
 _CHANGE = update(MailRow).where(_IS_IT)
@@ -134,13 +134,13 @@ class Mails:
         """Return a mail's bytes as they were fetched."""
         return self.received(mail_id)[0]
 
-    def received(self, mail_id: MailId) -> tuple[bytes, datetime]:
-        """Return a mail's bytes as they were fetched, and when it was recorded."""
+    def received(self, mail_id: MailId) -> tuple[bytes, datetime, bool]:
+        """Return a mail's bytes as they were fetched, when it was recorded, and whether the desk's page made it."""
         with self.database.read() as connection:
             row = connection.execute(_RECEIVED, {"mail": mail_id}).first()
         if row is None:
             raise _no_mail(mail_id)
-        return row.raw, row.received_at
+        return row.raw, row.received_at, row.folder == PAGE_FOLDER
 
     def find(
         self, since: datetime | None = None, status: MailStatus | None = None, message_id: str | None = None

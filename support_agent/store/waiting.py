@@ -1,6 +1,7 @@
 """Which cases wait for a person, and what people answered: wrote, approved, chose, or sent from their own program.
 
-Invariant: all who want to know ask the conditions of this module. A packet waits if no person closed the case or gave
+Invariant: all who want to know ask the conditions of this module, but the figures of `store.quality`, in which a label
+or an approved part ends a wait, too. A packet waits if no person closed the case or gave
 it back after it, and nothing of these followed it: own words, or a whole answer to its mail that a person approved or
 chose. What the customer may not have received is no answer. This module only reads, a fixed number of queries for any
 number of cases. Checked by tests/contract/store/test_waiting.py, tests/unit/store/test_waiting.py, which asks all who

@@ -33,7 +33,6 @@ from support_agent.outbound.rendered_mail import is_of_packet, own_words, unfit
 from support_agent.outbound.staff_files import files_of
 from support_agent.store.desk_records import LabelSource, UsedKey
 from support_agent.store.records import (
-    PAGE_FOLDER,
     CaseId,
     DeliverySource,
     MailId,
@@ -218,16 +217,11 @@ class DeskCommands:
             if found is None or not found[1].fits(self.settings.agent.secrets, given):
                 continue
             fitting, ticket = found
-            if mail.received_at > ticket.until and not self._is_of_page(mail):
+            if mail.received_at > ticket.until and not mail.is_of_page:  # a session of the page has its own end
                 raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
             return fitting
         what = "its key is not one of this case, or what it is about has changed since"
         raise _refused(f"{what}: use a line of this packet")
-
-    def _is_of_page(self, mail: RoutedMail) -> bool:
-        """Whether a person gave the command on the desk page, where a session has its own end."""
-        recorded = self.store.mails.get(mail.id)
-        return recorded is not None and recorded.folder == PAGE_FOLDER
 
     def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
         """What the keys of a packet are bound to now; None: it has none."""

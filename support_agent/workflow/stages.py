@@ -67,6 +67,8 @@ log = structlog.get_logger(__name__)
 ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE, UNREADABLE_RULE})
 """Screening rules after which a customer still gets an acknowledgement."""
 
+SIGNED_IN = Screening(verdict=Verdict.ANSWER, rule=None, why="a person who had signed in made it on the desk's page")
+
 
 class Outcome(StrEnum):
     """The outcome of a mail's journey."""
@@ -125,7 +127,10 @@ class Stages:
         return ReceivedMail.of(mail_id, *self.store.mails.received(mail_id))
 
     def screen(self, mail: ReceivedMail) -> Screening:
-        """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
+        """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy.
+
+        What a person did on the desk's page is no machine's mail, whatever its address and its words are like.
+        """
         found: list[tuple[Sender, bool]] = []
 
         def sender() -> Sender:
@@ -133,15 +138,21 @@ class Stages:
             return found[0][0]
 
         def is_staff_reply() -> bool:
-            is_staff = self.routing.threads.is_staff(sender())
-            return is_staff and self.routing.threads.packet_answered_by(mail.message) is not None
+            if not self.routing.threads.is_staff(sender()):
+                return False
+            packet = self.routing.threads.packet_answered_by(mail.message)
+            return packet is not None and packet.case_id is not None  # an alarm or a digest is about no case
 
         is_customer = self.routing.senders.is_customer
         settings = self.settings
-        screening = screen(mail.message, settings.agent, settings.desk, is_customer, is_staff_reply, settings.senders)
-        if screening.rule in JUDGED_RULES:
-            judged = self.decider().judged(mail.message, screening)
-            screening = judged if judged is screening or not is_staff_reply() else screening
+        screening = SIGNED_IN
+        if not mail.is_of_page:
+            screening = screen(
+                mail.message, settings.agent, settings.desk, is_customer, is_staff_reply, settings.senders
+            )
+            if screening.rule in JUDGED_RULES:
+                judged = self.decider().judged(mail.message, screening)
+                screening = judged if judged is screening or not is_staff_reply() else screening
         screening = self.copies.recognise(mail, screening, self.now(), sender)
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
             report = self.reports.read(mail.id, mail.message, mail.raw, has_headers=False)
@@ -361,12 +372,13 @@ class Stages:
         is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
         stays = is_thanks or self.routing.others_wait(mail.route.case_id, mail.sender.address)
         is_notified = is_waiting and not is_thanks and self.settings.intentions.notifies_desk
-        if is_notified and not self.rates.is_flood(mail.id, mail.sender, self.now()):
-            self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
-        if not (is_waiting and stays):
-            handling = Handling(self.store, self.settings)
-            handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
-        self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
+        with self.store.database.together():
+            if is_notified and not self.rates.is_flood(mail.id, mail.sender, self.now()):
+                self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
+            if not (is_waiting and stays):
+                handling = Handling(self.store, self.settings)
+                handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
+            self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)
         return Outcome.FILED
 

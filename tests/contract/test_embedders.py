@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.embedding import MULTILINGUAL, EmbeddingModel, EmbeddingSettings
 from support_agent.config.settings import Settings
 from support_agent.models.embedders import PINNED, load_embedders
 from support_agent.models.embedding.e5 import MultilingualE5
@@ -23,7 +23,6 @@ from tests.unit.facts.words import WordEmbedder
 from tests.unit.models.packages import RecordedProgress
 
 FAKE = "fake"
-MULTILINGUAL = [model for model in EmbeddingModel if model is not EmbeddingModel.MINILM]
 SAME = 1e-5
 LONG = "How can I add seats for the new people in our team? " * 20
 TEXTS = [

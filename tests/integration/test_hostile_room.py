@@ -137,6 +137,7 @@ def decided(seed: int, settings: Settings, company: Company) -> tuple[Decider, D
         MailId("ab" * 16),
         RAW,
         NOW,
+        False,
         parse(RAW),
         Sender(address=ANNA, level=3, why="test"),
         Route(case_id=CaseId("case-1"), may_answer=True, may_acknowledge=True),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from support_agent.cases.handling import Handling
 from support_agent.cases.intention_vote import COURTESY, IntentionVote
 from support_agent.cases.intentions import Intent
 from support_agent.cases.route import case_id_of
@@ -19,7 +21,7 @@ from support_agent.ops.replay import plan_again
 from support_agent.pipeline import handle
 from support_agent.store.records import CaseState, MailId, MailStatus
 from tests.fakes_desk import order, proposed_in, status_of
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, twice, with_agent, with_autonomy, write
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, once, twice, with_agent, with_autonomy, write
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -72,6 +74,10 @@ def answered(office: Office, text: str = REFUND, sender: str = ANNA) -> tuple[Ma
     first, outcome = office.handle(write(text, sender=sender, subject="Refund"))
     assert outcome == "answered"
     return first, office.sent(first)[ANSWER].message_id
+
+
+class _Killed(BaseException):
+    """The process dies."""
 
 
 def with_person(office: Office) -> tuple[MailId, str, str]:
@@ -437,3 +443,32 @@ def test_thanks_with_a_new_picture_inside_the_text_do_not_close_a_case(desk: Off
     assert (outcome != "filed", state(desk, first) is CaseState.CLOSED) == (True, False)
     _, outcome = desk.handle(with_picture(reply(SOLVED, answer, number=6)))
     assert (outcome, state(desk, first)) == ("filed", CaseState.CLOSED)
+
+
+@pytest.mark.parametrize("dies", ["before the close", "after the close"])
+def test_a_closing_mail_that_is_started_again_ends_as_if_nothing_had_stopped_it(
+    office: Office, monkeypatch: pytest.MonkeyPatch, dies: str
+) -> None:
+    """Failure: the desk's packet was queued already, so the second run escalated, and the case stayed open or the mail
+    was with a person.
+
+    After a restore the engine has no record of what was decided.
+    """
+    desk = talking(office)
+    _, _, acknowledgement = with_person(desk)
+    mail_id = desk.receive(reply(WITHDRAWN, acknowledgement, subject="Re: My card"))
+    close = Handling.close_for_customer
+
+    def killed(*given: Any) -> None:
+        if dies == "after the close":
+            close(*given)
+        raise _Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Handling, "close_for_customer", killed)
+        with pytest.raises(_Killed):
+            handle(mail_id, once(), desk.stages)
+    handle(mail_id, once(), desk.stages)
+    assert one(desk, mail_id).status is MailStatus.FILED
+    assert state(desk, mail_id) is CaseState.CLOSED
+    assert set(desk.sent(mail_id)) == {PACKET}

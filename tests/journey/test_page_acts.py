@@ -26,7 +26,7 @@ from tests.fakes_page import BY_PROXY, Browser, Form, forms_of
 from tests.fakes_room import LikelyRooms, found, says
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.journey.test_fact_room import with_rooms
-from tests.unit.seen import REFUND, opened
+from tests.unit.seen import HUMAN, REFUND, opened
 
 ADA = "ada@harborfile.example"
 
@@ -300,6 +300,24 @@ def test_an_act_that_died_right_after_it_was_recorded_is_finished_by_the_worker(
     Shift(proposed.office, FakeMailbox([])).work()
     assert status_of(office, proposed.answer) == OutboxStatus.SENT
     assert len(office.store.cases.recent(10)) == 1
+
+
+@pytest.mark.parametrize("address", ["postmaster@harborfile.example", "no-reply@harborfile.example"])
+def test_an_act_of_a_person_with_a_machines_name_is_finished_by_the_worker(
+    office: Office, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """Failure: the worker took it for a machine's mail, and told the person to use the page."""
+    desk = office.settings.desk.model_copy(update={"staff": (address,)})
+    office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
+    office.handle(write(HUMAN))
+    browser = Browser(office, address)
+    with monkeypatch.context() as patched:
+        patched.setattr("support_agent.workflow.desk_commands.DeskCommands.pass_on", _die)
+        assert browser.send(browser.forms(_case_of(browser))["own words"], {"words": "It is fixed."}).status_code == 500
+    Shift(office, FakeMailbox([])).work()
+    (reply,) = office.store.outbox.find(kind=OutgoingKind.PERSON_REPLY)
+    assert reply.status is OutboxStatus.SENT
+    assert not office.store.outbox.find(kind=OutgoingKind.FAILURE)
 
 
 ACTS = {

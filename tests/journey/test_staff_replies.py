@@ -13,11 +13,12 @@ from support_agent.store.records import (
     MailStatus,
     OutgoingKind,
 )
-from tests.fakes_desk import held_in
+from tests.fakes_desk import digest, held_in
 from tests.fakes_journey import (
     ANNA,
     DESK,
     JAMES,
+    NOON,
     STRANGER,
     Office,
     with_agent,
@@ -208,6 +209,49 @@ def test_command_that_a_rule_takes_for_bulk_mail_goes_back_to_its_writer(office:
     raw = BULK[0] + write(line, sender=DESK, in_reply_to=packet.message_id, number=2)
     reply, _ = office.handle(raw)
     assert (set(office.sent(reply)), reason_told(office, reply, FAILURE)[0]) == ({FAILURE}, "not_carried_out")
+
+
+@pytest.mark.parametrize("address", ["it-request@harborfile.example", "home-owner@harborfile.example"])
+def test_s2_an_absence_notice_of_staff_whose_name_a_machine_may_have_reaches_no_customer(
+    office: Office, address: str
+) -> None:
+    """Failure: "a name that machines and people use" (S8) was found first, and then no rule looked at the wording."""
+    desk = office.settings.desk.model_copy(update={"staff": (address,)})
+    office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    words = "I am out of the office until Monday and will answer your mail when I am back."
+    raw = write(words, subject="Automatic reply: A case", sender=address, in_reply_to=packet, number=2)
+    assert set(office.sent(office.handle(raw)[0])) == {FAILURE}
+    assert len(office.store.waits.cases(NOON)) == 1
+    reply, _ = office.handle(write("We look at it.", sender=address, in_reply_to=packet, number=3))
+    assert set(office.sent(reply)) == {PERSON_REPLY}
+
+
+def test_s8_a_program_that_answers_a_digest_opens_no_case(office: Office) -> None:
+    """Failure: the desk's program became a customer with a case of its own, of which the desk was reminded."""
+    office = shared_by_postmaster(office)
+    first, _ = office.handle(write(REFUND))
+    row = digest(office, first)
+    raw = write("The matter is on the list of the team.", sender=POSTMASTER, in_reply_to=row.message_id, number=2)
+    reply, _ = office.handle(raw)
+    assert (office.sent(reply), one(office, reply).status) == ({}, MailStatus.FILED)
+    assert not office.store.waits.cases(NOON)
+
+
+def test_s12_failed_commands_use_up_no_notice_about_what_looks_like_bulk_mail(office: Office) -> None:
+    """Failure: the address may be a machine's or people's (S8), so its mails counted though none had been refused."""
+    person = "support-request@harborfile.example"
+    desk = office.settings.desk.model_copy(update={"staff": (person,)})
+    office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET]
+    line = f"[{packet.case_id}] close ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    for number in range(2, 5):
+        failed, _ = office.handle(write(line, sender=person, in_reply_to=packet.message_id, number=number))
+        assert reason_told(office, failed, FAILURE)[0] == "not_carried_out"
+    raw = BULK[0] + write("We look at it.", sender=person, in_reply_to=packet.message_id, number=5)
+    assert set(office.sent(office.handle(raw)[0])) == {FAILURE}
 
 
 @pytest.mark.parametrize("mark", BULK)

@@ -270,13 +270,15 @@ def _may_have_unread_sender(case: Case) -> str:
 def _maybe_machine_name(case: Case) -> str:
     sender = case.message.from_
     is_meant = sender is not None and MAYBE_MACHINE_NAME.fullmatch(sender.addr.rpartition("@")[0])
-    return f"From is {sender.addr}" if sender is not None and is_meant else ""
+    # Of a staff reply the wording decides, as of any other.
+    return f"From is {sender.addr}" if sender is not None and is_meant and not case.is_staff_reply() else ""
 
 
 def _machine_name_of_customer(case: Case) -> str:
     sender = case.message.from_
     why = _machine_name(case)
-    return f"{why}, a known customer" if why and sender is not None and case.is_customer(sender.addr) else ""
+    is_customer = why and sender is not None and case.is_customer(sender.addr)
+    return f"{why}, a known customer" if is_customer and not case.is_staff_reply() else ""
 
 
 def _unclear_sender(case: Case) -> str:

@@ -35,7 +35,8 @@ BATCH = 256
 """Texts embedded at a time, then written: an interrupted first run can continue."""
 BUSY_S = 2.0
 """Longest wait for another process, which writes a batch in milliseconds."""
-BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY_ROLLBACK)
+"""Errors that end: another process writes, or died while it wrote, and the next that writes repairs the file."""
 READ, WRITE = "ro", "rw"
 CRC_BYTES = 4
 """Before each vector: the checksum of its key and itself."""
@@ -93,7 +94,10 @@ class KeptEmbedder:
 
     def _is_written(self) -> bool:
         """Whether it has been written to; an empty file is one whose table another process is about to create."""
-        return self._path.is_file() and self._path.stat().st_size > 0
+        try:
+            return self._path.is_file() and self._path.stat().st_size > 0
+        except OSError:  # deleted in between
+            return False
 
     def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep these, and delete the oldest beyond the most."""
@@ -112,14 +116,14 @@ class KeptEmbedder:
         self._use(write, otherwise=None, mode=WRITE)
 
     def _use(self, work: Callable[[sqlite3.Connection], T], *, otherwise: T, mode: str) -> T:
-        """The result of the work on the file; an error, unless the file is busy, ends reading or writing for good."""
+        """The result of the work on the file; an error, unless it is `PASSING`, ends reading or writing for good."""
         if mode not in self._modes:
             return otherwise
         try:
             with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode={mode}", BUSY_S, uri=True)) as file:
                 return work(file)
         except Exception as error:  # a damaged file raises TypeError and UnicodeDecodeError, too
-            if getattr(error, "sqlite_errorcode", None) not in BUSY:
+            if getattr(error, "sqlite_errorcode", None) not in PASSING:
                 self._modes.discard(mode)  # another thread may have met it first
                 tell = log.info if mode == WRITE else log.warning
                 tell(

@@ -17,11 +17,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.config.database_url import shown_url
+from support_agent.config.database_url import is_postgresql, shown_url
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
-from support_agent.engine.database import is_postgresql
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import Manifest, verify
 from support_agent.ops.backup.targets import Target, target_of

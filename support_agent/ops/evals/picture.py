@@ -16,8 +16,8 @@ from support_agent.ops.pictures import Dot, Point, Scale, Words, dots, file_of
 
 CURVE_MARGIN = 0.05
 """Space below and above a learning curve, in reward."""
-WRITTEN = "{:.2f}".format
-SHARE = Scale(0.0, 1.0, WRITTEN)
+DIGITS = "{:.3g}".format
+SHARE = Scale(0.0, 1.0, DIGITS)
 
 
 def write_picture(path: Path, answers: Sequence[Ranked], asked: int, risk: float | None = None) -> None:
@@ -41,9 +41,9 @@ def write_learning_curve(path: Path, rewards: Sequence[Point], rule: float) -> N
     Raises:
         ConfigError: as `write_picture`.
     """
-    heights, widest = [rule, *(reward for _, reward in rewards)], max(1.0, *(plays for plays, _ in rewards))
+    heights, widest = [rule, *(reward for _, reward in rewards)], max([1.0, *(plays for plays, _ in rewards)])
     across = Scale(0.0, widest, "{:.0f}".format)
-    up = Scale(min(heights) - CURVE_MARGIN, max(heights) + CURVE_MARGIN, WRITTEN)
+    up = Scale(min(heights) - CURVE_MARGIN, max(heights) + CURVE_MARGIN, DIGITS)
     title = "Learning curve (dashed: always)"
     words = Words(title, title, "plays", "mean reward of reported cases")
     lines = {"guide": [(0.0, rule), (widest, rule)], "line": rewards}
@@ -71,7 +71,7 @@ def _risk(answers: Sequence[Ranked], asked: int, risk: float | None) -> Markup:
     words = Words(
         "Risk and coverage", "Dashed: the risk that was asked for.", "share answered", "share of answers wrong"
     )
-    return dots(words, (), SHARE, Scale(0.0, most, WRITTEN), {"guide": guide, "line": curve})
+    return dots(words, (), SHARE, Scale(0.0, most, DIGITS), {"guide": guide, "line": curve})
 
 
 def _reliability(answers: Sequence[Ranked]) -> Markup:

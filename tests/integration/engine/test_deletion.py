@@ -33,6 +33,12 @@ def test_the_records_of_a_mail_are_gone_and_others_stay(database_url: str, launc
     assert delete_records(database_url, ["theirs"]) == 0
 
 
+def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
+    """Failure: nobody could be forgotten between a restore, which leaves such a file, and the worker's first start."""
+    (tmp_path / "engine.sqlite3").touch()
+    assert delete_records(f"sqlite:///{tmp_path / 'engine.sqlite3'}", ["theirs"]) == 0
+
+
 def test_the_record_of_a_mail_in_hand_is_kept(database_url: str, launch: Launch) -> None:
     """Rule: nothing of a running journey goes; the operator hears why."""
     gate = Gate()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.config.database_url import normalise_url
+from support_agent.config.database_url import normalise_url, shown_url
 from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError
 from support_agent.store.keys import key_settings
@@ -59,6 +59,20 @@ def test_other_urls_are_refused_without_repeating_them(url: str) -> None:
     assert "hunter2" not in str(refused.value)
     assert "sqlite" in str(refused.value)
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+def test_an_at_sign_in_a_password_must_be_escaped() -> None:
+    """Failure: what follows it was taken for a part of the host, and shown."""
+    with pytest.raises(ConfigError, match="%40") as refused:
+        normalise_url("postgresql://agent:hun@ter2@db.example/cases")
+    assert "ter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("secret", [":hunter2@db.example/cases", "@db.example/cases?sslpassword=hunter2"])
+def test_a_shown_url_has_no_password(secret: str) -> None:
+    shown = shown_url(f"postgresql://agent{secret}")
+    assert "hunter2" not in shown
+    assert "db.example/cases" in shown
 
 
 def test_keys_of_a_store_that_cannot_be_are_refused_like_the_store() -> None:

@@ -41,6 +41,7 @@ MAIL = RoutedMail(
     MailId("ab" * 16),
     RAW,
     datetime(2026, 11, 20, tzinfo=UTC),
+    False,
     parse(RAW),
     Sender(address="anna.keller@example.net", level=3, why="dmarc=pass of mx.harborfile.example"),
     Route(case_id=CaseId("case-17"), may_answer=True, may_acknowledge=True),

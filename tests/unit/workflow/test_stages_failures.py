@@ -239,7 +239,7 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office, mo
     office.store.outbox.recover_sending()
     received = Mails.received
 
-    def unreadable(mails: Mails, mail_id: MailId) -> tuple[bytes, datetime]:
+    def unreadable(mails: Mails, mail_id: MailId) -> tuple[bytes, datetime, bool]:
         if mail_id == first:
             raise PermanentError("no such mail", code="no_mail")
         return received(mails, mail_id)

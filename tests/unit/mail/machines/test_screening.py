@@ -434,5 +434,13 @@ def test_s8_a_machines_name_of_staff_goes_to_the_desk_unless_more_says_that_a_pr
 
 @pytest.mark.parametrize("name", PEOPLE_TOO)
 def test_s8_a_name_that_people_have_too_refuses_no_staff_reply(name: str) -> None:
+    """Rule: its wording decides, as of any other."""
     screening = screen(mail(name), AGENT, DESK, is_staff_reply=lambda: True)
-    assert (screening.verdict, screening.rule, screening.is_refused) == (Verdict.DESK, "S8", False)
+    assert (screening.verdict, screening.rule, screening.is_refused) == (Verdict.ANSWER, None, False)
+
+
+@pytest.mark.parametrize("is_customer", [True, False])
+def test_s8_a_staff_reply_from_a_machines_name_is_refused_whether_a_customer_has_it_or_not(is_customer: bool) -> None:
+    """Failure: of a known customer its words were passed on, whatever they were."""
+    screening = screen(mail("machine_name_noreply"), AGENT, DESK, lambda _: is_customer, lambda: True)
+    assert (screening.verdict, screening.rule, screening.is_refused) == (Verdict.DESK, "S8", True)

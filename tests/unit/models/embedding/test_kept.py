@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -152,6 +154,26 @@ def test_a_file_that_another_process_has_just_created_is_read_later(tmp_path: Pa
     embedder.embed(["first"])
     embedder.embed(["first"])
     assert asked.embedded == ["first"]
+
+
+def test_a_file_whose_writer_died_is_read_again_after_the_next_one_has_written(tmp_path: Path) -> None:
+    """Failure: only a writer can undo what the dead one left, so a process read nothing for its whole life."""
+    keeping(tmp_path / "file")[0].embed(["first"])
+    died = (
+        "import os, sqlite3, sys\n"
+        "file = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "file.execute('PRAGMA cache_size = 1')\n"
+        "file.execute('BEGIN')\n"
+        "file.executemany('INSERT INTO vectors (key, vector) VALUES (?, ?)',"
+        " [(bytes([n]) * 32, bytes(4000)) for n in range(99)])\n"
+        "os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", died, tmp_path / "file"], check=False)
+    assert (tmp_path / "file-journal").exists()
+    embedder, asked = keeping(tmp_path / "file")
+    for text in ("first", "second", "first", "second"):
+        embedder.embed([text])
+    assert asked.embedded == ["first", "second"]
 
 
 def test_a_text_that_two_embed_at_once_takes_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
