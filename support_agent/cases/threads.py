@@ -94,14 +94,16 @@ class Threads:
         return None
 
     def packet_answered_by(self, message: Message, before: OutboxRecord | None = None) -> OutboxRecord | None:
-        """The packet that a staff mail is about: the one it replies to, else the last of the case that its command
-        names.
+        """The packet of a case that a staff mail is about: the one it replies to, else the last of the case that its
+        command names.
+
+        An alarm and a digest are about no case: they are stored beside any customer's mail.
 
         Args:
             before: Of the case's packets only those that are older than this one count.
         """
         if (named := self.packet_named_by(message)) is not None:
-            return named
+            return named if named.case_id is not None else None
         given = given_in(message)
         if given is None or given.case_id is None:
             return None

@@ -138,10 +138,8 @@ class Stages:
             return found[0][0]
 
         def is_staff_reply() -> bool:
-            if not self.routing.threads.is_staff(sender()):
-                return False
-            packet = self.routing.threads.packet_answered_by(mail.message)
-            return packet is not None and packet.case_id is not None  # an alarm or a digest is about no case
+            is_staff = self.routing.threads.is_staff(sender())
+            return is_staff and self.routing.threads.packet_answered_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
         settings = self.settings

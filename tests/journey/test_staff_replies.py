@@ -368,3 +368,13 @@ def test_s16_copy_of_what_staff_write_to_each_other_is_not_passed_on(office: Off
     assert not any(
         row.recipient == ANNA for mail in (internal, in_copy) for row in office.store.outbox.find(mail_id=mail)
     )
+
+
+def test_s16_a_reply_about_a_staff_mail_that_answered_a_digest_reaches_no_customer(office: Office) -> None:
+    """Failure: a digest is stored beside some customer's mail, and that customer got the words."""
+    first, _ = office.handle(write(REFUND))
+    row = digest(office, first)
+    asked, _ = office.handle(write("Why so many?", sender=DESK, in_reply_to=row.message_id, number=2))
+    packet = office.sent(asked)[PACKET].message_id
+    reply, _ = office.handle(write("Because of the outage.", sender=DESK, in_reply_to=packet, number=3))
+    assert ANNA not in [sent.recipient for sent in office.sent(reply).values()]
