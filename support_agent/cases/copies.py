@@ -18,7 +18,7 @@ from support_agent.mail.head import split_head
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import PAGE_FOLDER, MailRecord, MailStatus
+from support_agent.store.records import MailRecord, MailStatus
 from support_agent.store.store import Store
 
 TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
@@ -140,9 +140,9 @@ class Copies:
             is_other = record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record)
             if not is_other or record.sender_address not in (None, author):
                 continue
-            raw = self.store.mails.raw(record.id)
-            if body is None or _body(raw) == body:
-                yield ReceivedMail.of(record.id, raw, record.received_at, record.folder == PAGE_FOLDER)
+            received = self.store.mails.received(record.id)
+            if body is None or _body(received[0]) == body:
+                yield ReceivedMail.of(record.id, *received)
 
 
 def known_as(message: Message) -> str:

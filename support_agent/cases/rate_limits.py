@@ -158,6 +158,10 @@ class Rates:
         room = max(0, self.agent.max_mails_per_hour - self._passed(now).queued)
         return room if level >= CUSTOMER else min(room, self._unknown_room(now))
 
+    def spare_room(self, now: datetime) -> int:
+        """How many automatic mails may be queued if half of the hourly limit is left to other mail."""
+        return max(0, self.room(now) - self.agent.max_mails_per_hour // 2)
+
     def sending_breaker(self, now: datetime) -> str:
         """Why nothing automatic may leave the outbox now, or ""."""
         return "" if self._has_room("sent", now, self.agent.max_mails_per_hour) else self._limit

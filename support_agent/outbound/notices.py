@@ -67,7 +67,7 @@ class Notices:
         losses = [row for row in self.store.deliveries.lost_to_desk(mail_id) if row.may_enclose_original]
         if not losses:
             return []
-        room = max(0, self.rates.room(self.now()) - self.rates.agent.max_mails_per_hour // 2)
+        room = self.rates.spare_room(self.now())
         results = list(islice(self._send_each(losses, self._without_original), room))
         if len(results) == room < len(losses):
             log.warning("packets_wait", why="half of agent.max_mails_per_hour is used")

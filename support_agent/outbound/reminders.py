@@ -56,7 +56,7 @@ class Reminders:
         if not reminders.after_h or not self._rounds.is_due(now) or self.breaker.deciding():
             return 0
         self._rounds.begin(now)
-        room = self.breaker.rates.room(now) - self.settings.agent.max_mails_per_hour // 2
+        room = self.breaker.rates.spare_room(now)
         number, since = 0, now - timedelta(days=reminders.until_days)
         for case in filter(self._is_due, self.store.waits.cases(since)):
             if number >= room:

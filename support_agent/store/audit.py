@@ -39,7 +39,7 @@ PART = 1_000
 
 
 class AuditEvent(StrEnum):
-    """What an entry tells of."""
+    """What an entry is about."""
 
     MAIL_SENT = "mail sent"
     """The server took a mail of ours to a customer."""

@@ -1,8 +1,7 @@
 """Opens the connections to a database, and sets up each kind.
 
 Invariant: what is committed survives a power cut, a SQLite file is private to its owner, deleted rows leave no bytes
-behind, and a store that is half restored is not opened. Checked by
-tests/integration/store/test_database.py.
+behind, and a store that is half restored is not opened. Checked by tests/integration/store/test_database.py.
 """
 
 from __future__ import annotations

@@ -66,7 +66,6 @@ log = structlog.get_logger(__name__)
 
 ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE, UNREADABLE_RULE})
 """Screening rules after which a customer still gets an acknowledgement."""
-
 SIGNED_IN = Screening(verdict=Verdict.ANSWER, rule=None, why="a person who had signed in made it on the desk's page")
 
 

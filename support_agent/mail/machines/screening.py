@@ -221,8 +221,7 @@ def _of_precedence(case: Case, kinds: Set[str]) -> str:
 
 def _is_refused(rule: Rule, case: Case) -> bool:
     """Whether nothing but this one of `REFUSING_RULES` files a staff reply."""
-    is_filed = rule.id in REFUSING_RULES and rule.verdict is Verdict.FILE
-    return is_filed and case.is_staff_reply() and not _is_automatic_reply(case, rule)
+    return rule.id in REFUSING_RULES and case.is_staff_reply() and not _is_automatic_reply(case, rule)
 
 
 def _is_automatic_reply(case: Case, rule: Rule) -> bool:
