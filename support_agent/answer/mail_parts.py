@@ -175,7 +175,7 @@ _STORY = Shape(
 )
 
 
-def _by_question(view: Any, packet: Packet) -> Mapping[str, object]:
+def _layout_of_packet(view: Any, packet: Packet) -> Mapping[str, object]:
     """Attach evidence to its question, and the question's number to pages; both are numbered across questions."""
     ends = list(accumulate(len(retrieval.evidence) for retrieval in packet.retrievals))
     for retrieval, one, end in zip(packet.retrievals, view.looked, ends, strict=True):
@@ -184,7 +184,7 @@ def _by_question(view: Any, packet: Packet) -> Mapping[str, object]:
     asked = [one.number for retrieval, one in both for _ in retrieval.pages]
     for page, number in zip(view.pages, asked, strict=True):
         page.question = number
-    return {}
+    return {"has_no_customer": packet.about_mail_id == ""}
 
 
 PACKET = Shape(
@@ -233,8 +233,8 @@ PACKET = Shape(
         Group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
         Group("pages", _PAGE, counted("index")),
     ),
-    layout=_by_question,
-    layout_names=frozenset({"evidence", "question"}),
+    layout=_layout_of_packet,
+    layout_names=frozenset({"evidence", "question", "has_no_customer"}),
 )
 
 

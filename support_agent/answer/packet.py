@@ -119,6 +119,10 @@ class Packet(Frozen):
     locale: str = "en"
     """The locale of the staff."""
     case_id: str
+    about_mail_id: str | None = None
+    """The customer's mail that replies and commands are about: the packet's own, or, in a notice about a staff mail,
+    the one that staff answered. "": of none that is known; None: stored by version 0.1.0.
+    """
     customer_address: str
     level: Level
     level_why: str

@@ -18,7 +18,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import lower_address
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.desk_records import CaseChange
-from support_agent.store.records import CaseId, CaseState, DeliverySource, OutboxStatus, OutgoingKind
+from support_agent.store.records import CaseId, CaseState, DeliverySource, MailId, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -44,6 +44,7 @@ STATES = {
 KEEPS_ASSIGNEE = (Order.CLOSE, Order.REOPEN)
 WAITING = (OutboxStatus.PROPOSED, OutboxStatus.READY)
 """Statuses of answers that wait: for a person, for the end of the hold window, or for another try."""
+UNSENT = (*WAITING, OutboxStatus.SENDING)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,11 @@ class Handling:
         case, source = self.store.cases.get_one(case_id), DeliverySource.CUSTOMER
         self._withdraw(case_id, source, source.value, at, only_to=customer)
         self.store.cases.change(case_id, CaseState.CLOSED, case.assignee, source.value, why, at)
+
+    def unsent(self, case_id: CaseId, address: str) -> frozenset[MailId]:
+        """The mails whose answers to this address have not left yet."""
+        rows = self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER)
+        return frozenset(row.mail_id for row in rows if row.recipient == address and row.status in UNSENT)
 
     def _staff(self, address: str | None) -> str:
         plain = lower_address(address or "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
@@ -81,6 +81,10 @@ class RoutedMail(ReceivedMail):
     def closes(self) -> bool:
         """Whether the sender needs nothing more."""
         return self.intention is not None and self.intention.intent.closes
+
+    def about(self, customer_mail_id: MailId | None) -> Self:
+        """The same staff mail, about this mail of a customer; None: about none that is known."""
+        return replace(self, route=self.route.model_copy(update={"customer_mail_id": customer_mail_id}))
 
     @classmethod
     def on(cls, mail: ReceivedMail, sender: Sender, route: Route) -> Self:

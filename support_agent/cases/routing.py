@@ -85,7 +85,7 @@ class CaseRouting:
                 may_answer=False,
                 may_acknowledge=False,
                 is_staff_reply=True,
-                customer_mail_id=self.threads.customer_mail_of(packet),
+                customer_mail_id=self.threads.customer_mail_meant(mail.message, packet),
             )
         case = self._case(recorded, mail, sender, asks_for_news)
         if is_reply and given_in(mail.message) is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from support_agent.answer.sources import RenderedPacket
 from support_agent.cases.commands import given_in
-from support_agent.cases.route import ReceivedMail, own_addresses, staff_addresses
+from support_agent.cases.route import own_addresses, staff_addresses
 from support_agent.cases.senders import Senders
 from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
@@ -85,6 +85,13 @@ class Threads:
         is_to_us = any(address.addr in ours for address in message.to)
         return is_to_us and _references(message)[:1] == [packet.message_id]
 
+    def mail_replied_to(self, message: Message) -> MailId | None:
+        """The stored mail that a customer's mail replies to, or whose answer it replies to; None: nothing of ours."""
+        nearest = _references(message)[:1]
+        ours = (row.mail_id for id_ in nearest for row in self.store.outbox.find(message_id=id_))
+        theirs = (mail.id for id_ in nearest for mail in self.store.mails.find(message_id=id_))
+        return next(ours, next(theirs, None))
+
     def packet_named_by(self, message: Message) -> OutboxRecord | None:
         """The packet that a mail replies to, by its keyed id."""
         for reference in _references(message):
@@ -93,14 +100,11 @@ class Threads:
                     return record
         return None
 
-    def packet_answered_by(self, message: Message, before: OutboxRecord | None = None) -> OutboxRecord | None:
+    def packet_answered_by(self, message: Message) -> OutboxRecord | None:
         """The packet of a case that a staff mail is about: the one it replies to, else the last of the case that its
         command names.
 
         An alarm and a digest are about no case: they are stored beside any customer's mail.
-
-        Args:
-            before: Of the case's packets only those that are older than this one count.
         """
         if (named := self.packet_named_by(message)) is not None:
             return named if named.case_id is not None else None
@@ -108,8 +112,7 @@ class Threads:
         if given is None or given.case_id is None:
             return None
         packets = self.packets_of(given.case_id)
-        older = packets[: packets.index(before)] if before in packets else packets
-        return older[-1] if older else None
+        return packets[-1] if packets else None
 
     def packets_of(self, case_id: CaseId) -> list[OutboxRecord]:
         """The packets and notices of a case, the oldest first."""
@@ -120,13 +123,29 @@ class Threads:
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         return RenderedPacket.model_validate(record.spans) if record is not None else None
 
-    def customer_mail_of(self, packet: OutboxRecord) -> MailId:
-        """The customer's mail that a packet is about; a packet about a staff reply is followed to the packet it
-        answers.
+    def customer_mail_of(self, packet: OutboxRecord) -> MailId | None:
+        """The customer's mail that replies to a packet and its commands are about, as it was made; None: of none that
+        is known.
         """
-        mail = ReceivedMail.of(packet.mail_id, *self.store.mails.received(packet.mail_id))
-        earlier = self.packet_answered_by(mail.message, packet) if self.is_staff(self.senders.of(mail)) else None
-        return packet.mail_id if earlier is None else self.customer_mail_of(earlier)
+        record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
+        about = record.payload.get("about_mail_id") if record is not None else None
+        if about is not None:
+            return MailId(str(about)) if about else None
+        mail = self.store.mails.get(packet.mail_id)  # version 0.1.0 made it
+        is_about_staff = mail is not None and mail.sender_address in staff_addresses(self.settings)
+        return None if is_about_staff else packet.mail_id
+
+    def customer_mail_meant(self, message: Message, packet: OutboxRecord) -> MailId | None:
+        """The customer's mail that a staff mail is about; None: it does not say which of several authors it is for.
+
+        Args:
+            packet: The one that the staff mail answers, or the last of the case that its command names.
+        """
+        if packet.message_id in _references(message) or packet.case_id is None:
+            return self.customer_mail_of(packet)
+        about = list(filter(None, map(self.customer_mail_of, self.packets_of(packet.case_id))))
+        authors = {mail.sender_address for mail in filter(None, map(self.store.mails.get, dict.fromkeys(about)))}
+        return about[-1] if len(authors) == 1 else None
 
 
 def _references(message: Message) -> list[str]:

@@ -94,7 +94,10 @@ class Notices:
         code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
         if lost.kind is OutgoingKind.ANSWER:
             self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
-        return self.queue.loss(self._for_person(lost.mail_id), escalated(code, self.now(), why), lost.id)
+        record = self.store.outbox.rendered_mail(lost.mail_id, lost.kind, lost.number)
+        answered = MailId(str(record.header_inputs["parent_mail_id"])) if record is not None else None
+        mail = self._for_person(lost.mail_id).about(answered)
+        return self.queue.loss(mail, escalated(code, self.now(), why), lost.id)
 
     def _without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
         if self._is_answered(lost):
@@ -163,17 +166,20 @@ class Notices:
         self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, why, self.now())
         log.error("mail_quarantined", mail_id=mail_id, code=error.code)
 
-    def notify(self, mail_id: MailId, decision: Decision, *, is_escalated: bool = True) -> OutboxRecord:
+    def notify(
+        self, mail_id: MailId, decision: Decision, about: MailId | None = None, *, is_escalated: bool = True
+    ) -> OutboxRecord:
         """Queue a notice about a mail that the agent cannot finish, once for each reason.
 
         Args:
+            about: The customer's mail that a staff mail is about, if it is known.
             is_escalated: False: the case stays as it is.
         Raises:
             SupportAgentError: any error, mapped, because one bad mail must not end the loop (S37).
         """
         try:
             mail = self._for_person(mail_id) if is_escalated else self.routing.routed(mail_id)
-            return self.queue.failure(mail, decision)
+            return self.queue.failure(mail.about(about) if about is not None else mail, decision)
         except Exception as error:
             raise known_error(error, "the desk's notice") from error
 

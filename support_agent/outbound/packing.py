@@ -57,7 +57,7 @@ def packet_of(
     decision: Decision,
     answered: str | None,
     settings: Settings,
-    scope: CommandScope,
+    scope: CommandScope | None,
     proposed: Proposed | None = None,
     story: Story = NO_STORY,
 ) -> Packet:
@@ -65,7 +65,7 @@ def packet_of(
 
     Args:
         answered: The text that goes to the customer, if a part is answered.
-        scope: What its commands are about.
+        scope: What its commands are about; None: no customer's mail that is known, so it offers none.
         proposed: The answer that waits for a person, if there is one.
         story: The case before this mail, where a person needs it.
     """
@@ -73,6 +73,7 @@ def packet_of(
     return Packet(
         locale=settings.company.locale,
         case_id=mail.route.case_id,
+        about_mail_id=scope.mail_id if scope is not None else "",
         customer_address=mail.sender.address or "(no single sender)",
         level=mail.sender.level,
         level_why=mail.sender.why,
@@ -88,8 +89,8 @@ def packet_of(
         proposed_text=proposed.text if proposed is not None else None,
         proposed_id=proposed.id if proposed is not None else None,
         leaves_at=proposed.leaves_at if proposed is not None else None,
-        offered=_offered(mail, decision, settings.agent, scope, proposed),
-        offered_until=scope.until,
+        offered=_offered(mail, decision, settings.agent, scope, proposed) if scope is not None else (),
+        offered_until=scope.until if scope is not None else None,
         story=story.entries,
         story_left_out=story.left_out or None,
         reply_address=settings.agent.address,

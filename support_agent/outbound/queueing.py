@@ -274,10 +274,11 @@ class OutboundQueue:
         """Make a packet."""
         needs_story = decision.plan.reason in WITH_STORY
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
-        parent_id = mail.route.customer_mail_id or mail.id
+        about = mail.route.customer_mail_id if mail.route.is_staff_reply else mail.id
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
-        scope = CommandScope(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
-        packet = packet_of(mail, decision, answered, self.settings, scope, proposed or self._proposed(parent_id), story)
+        row_id, proposed = outbox_id_of(mail.id, kind, number), proposed or (self._proposed(about) if about else None)
+        scope = CommandScope(row_id, about, self.company.version, until) if about is not None else None
+        packet = packet_of(mail, decision, answered, self.settings, scope, proposed, story)
         if kind in (OutgoingKind.FAILURE, OutgoingKind.REMINDER) and self._is_undeliverable(mail.id):
             packet = packet.model_copy(update={"original_id": mail.id})
         rendered, templates = self._for_staff(

@@ -2,8 +2,9 @@
 
 Invariant: all who want to know ask the conditions of this module, but the figures of `store.quality`, in which a label
 or an approved part ends a wait, too. A packet waits if no person closed the case or gave
-it back after it, and nothing of these followed it: own words, or a whole answer to its mail that a person approved or
-chose. What the customer may not have received is no answer. This module only reads, a fixed number of queries for any
+it back after it, and nothing of these followed it: own words to its author, about its mail or a later one, or a whole
+answer to its mail that a person approved or chose. What the customer may not have received is no answer, and whoever
+wrote has not read a packet that never arrived. This module only reads, a fixed number of queries for any
 number of cases. Checked by tests/contract/store/test_waiting.py, tests/unit/store/test_waiting.py, which asks all who
 want to know, tests/unit/desk/test_coverage.py, tests/journey/test_intentions.py and, on encrypted rows,
 tests/integration/store/test_sealed_store.py.
@@ -136,7 +137,7 @@ def open_packets(*columns: Any, among: Any = None) -> Any:
         one.found.where(is_of_case, one.at >= col(OutboxRow.created_at), *one.answers_packet)
         for one in _answers(answer)
     ]
-    is_answered = [query.correlate(OutboxRow).exists() for query in answers]
+    is_answered = [query.correlate(OutboxRow, MailRow).exists() for query in answers]
     return packets.where(_is_packet(), ~_is_over(), *(~one for one in is_answered))
 
 
@@ -205,8 +206,14 @@ def _answers(answer: type[OutboxRow]) -> tuple[_Answers, ...]:
     """The answers of people that customers may have got: wrote, chose, approved, or sent from their own program."""
     made_at, is_answer = col(answer.created_at), col(answer.kind) == OutgoingKind.ANSWER
     has_arrived = col(answer.status).not_in(LOST)
-    wrote = _found(answer, made_at).where(has_arrived, col(answer.kind) == OutgoingKind.PERSON_REPLY)
     answered_id = col(RenderedMailRow.header_inputs)["parent_mail_id"].as_string()
+    parent = aliased(MailRow)
+    wrote = (
+        _found(answer, made_at)
+        .join(RenderedMailRow, is_its_rendered_mail(answer), isouter=True)
+        .join(parent, col(parent.id) == answered_id, isouter=True)
+        .where(has_arrived, col(answer.kind) == OutgoingKind.PERSON_REPLY)
+    )
     chose = (
         _found(answer, made_at)
         .join(RenderedMailRow, is_its_rendered_mail(answer))
@@ -224,14 +231,33 @@ def _answers(answer: type[OutboxRow]) -> tuple[_Answers, ...]:
     from_own_program = (
         _found(answer, updated_at)
         .join(update, is_its)
+        .join(parent, col(parent.id) == col(answer.mail_id), isouter=True)
         .where(is_answer, col(update.by) == DeliverySource.SENT_FOLDER, col(update.after) == OutboxStatus.CANCELLED)
     )
     return (
-        _Answers(wrote, made_at),  # whatever the case was about
+        _Answers(wrote, made_at, (_has_read(parent),)),
         _Answers(chose, made_at, (answered_id == col(OutboxRow.mail_id),)),
         _Answers(approved, updated_at, (col(answer.mail_id) == col(OutboxRow.mail_id), _is_whole())),
-        _Answers(from_own_program, updated_at),
+        _Answers(from_own_program, updated_at, (_has_read(parent),)),
     )
+
+
+def _has_read(answered: type[MailRow]) -> ColumnElement[bool]:
+    """Whether a person who answered this mail in own words has answered the packet's mail, too: the same, or an older
+    one of the same author whose packet arrived, and which has no proposal that waits. Of a mail that is gone nothing is
+    known.
+    """
+    proposal = aliased(OutboxRow)
+    proposed = select(proposal.id).where(
+        col(proposal.mail_id) == col(OutboxRow.mail_id), col(proposal.status) == OutboxStatus.PROPOSED
+    )
+    is_older = and_(
+        col(answered.sender_address) == col(MailRow.sender_address),
+        col(answered.received_at) >= col(MailRow.received_at),
+        col(OutboxRow.status) != OutboxStatus.FAILED,
+        ~proposed.correlate(OutboxRow).exists(),
+    )
+    return or_(col(answered.id).is_(None), col(answered.id) == col(MailRow.id), is_older)
 
 
 def _found(answer: type[OutboxRow], at: Any, approved_id: Any = None) -> Any:

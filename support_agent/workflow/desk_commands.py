@@ -115,8 +115,10 @@ class DeskCommands:
             case Command.OWN_WORDS:
                 return self.pass_on(mail, fitting.row, fitting.customer_mail, given.words)
             case Command.CLOSE | Command.SPAM:
+                self._refuse_unseen(mail, fitting, given.command)
                 return lambda: self._close(mail, fitting, given.command)
             case Command.GIVE_BACK:
+                self._refuse_unseen(mail, fitting, given.command)
                 return lambda: self._order(mail, Order.GIVE_BACK)
             case Command.CLAIM:
                 return lambda: self._order(mail, Order.CLAIM, to=mail.sender.address)
@@ -126,11 +128,13 @@ class DeskCommands:
                 assert_never(never)
 
     def offer(self, case_id: CaseId) -> Offer | None:
-        """What the last packet of a case offers now; None: it has none with commands.
+        """What the last packet of a case that waits offers now, or the last one; None: none has commands.
 
         The notice of an answer that leaves by itself is no packet to answer: see `Stages.pass_on`.
         """
-        for row in reversed(self.routing.threads.packets_of(case_id)):
+        waits = self.store.waits.mails(case_id)
+        newest_first = reversed(self.routing.threads.packets_of(case_id))
+        for row in sorted(newest_first, key=lambda row: row.mail_id not in waits):
             if row.kind is OutgoingKind.HELD or (found := self._ticket(row)) is None:
                 continue
             fitting, ticket = found
@@ -212,24 +216,37 @@ class DeskCommands:
             raise _refused("a command stands alone, and there is more text: nothing was done")
         if given.case_id not in (None, mail.route.case_id):
             raise _refused("it names another case than the packet that it answers")
+        if (found := self._found(mail, given)) is None:
+            what = "its key is not one of this case, or what it is about has changed since"
+            raise _refused(f"{what}: use a line of a packet of this case")
+        fitting, ticket = found
+        if mail.received_at > ticket.until and not mail.is_of_page:  # a session of the page has its own end
+            raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
+        return fitting
+
+    def customer_mail_meant(self, mail: RoutedMail, given: GivenCommand) -> MailId | None:
+        """The customer's mail that a refused command is about: that of its key, though it has expired, else what the
+        mail answers; None: it is not known.
+        """
+        found = self._found(mail, given)
+        return mail.route.customer_mail_id if found is None else found[0].customer_mail.id
+
+    def _found(self, mail: RoutedMail, given: GivenCommand) -> tuple[Fitting, Ticket] | None:
+        """The packet of this case that the key was made for."""
         for row in reversed(self.routing.threads.packets_of(mail.route.case_id)):
             found = self._ticket(row)
-            if found is None or not found[1].fits(self.settings.agent.secrets, given):
-                continue
-            fitting, ticket = found
-            if mail.received_at > ticket.until and not mail.is_of_page:  # a session of the page has its own end
-                raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
-            return fitting
-        what = "its key is not one of this case, or what it is about has changed since"
-        raise _refused(f"{what}: use a line of this packet")
+            if found is not None and found[1].fits(self.settings.agent.secrets, given):
+                return found
+        return None
 
     def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
         """What the keys of a packet are bound to now; None: it has none."""
         record = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         packet = Packet.model_validate(record.payload) if record is not None else None
-        if packet is None or packet.offered_until is None or row.case_id is None:
+        about = self.routing.threads.customer_mail_of(row)
+        if packet is None or packet.offered_until is None or row.case_id is None or about is None:
             return None
-        customer_mail = self.routing.received(self.routing.threads.customer_mail_of(row))
+        customer_mail = self.routing.received(about)
         proposed = self._proposed_of(packet)
         scope = CommandScope(row.id, customer_mail.id, self.company.version, packet.offered_until)
         digest = digest_of(proposed.raw) if proposed is not None else None
@@ -302,6 +319,20 @@ class DeskCommands:
         final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice, ordered_at)
         self.queue.rendered(final)  # raises what sending it would
         return sender, final
+
+    def _refuse_unseen(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
+        """Raises:
+        PermanentError: the order would end the wait of a mail that came after the packet, or, of spam, of another
+            author's mail.
+        """
+        store, own = self.store, fitting.customer_mail
+        waiting = filter(None, map(store.mails.get, store.waits.mails(mail.route.case_id) - {own.id}))
+        author = self.routing.senders.of(own).address
+        for other in waiting:
+            if other.received_at > own.received_at:
+                raise _refused(f"a mail of {other.sender_address} came after it: use a line of that mail's packet")
+            if command is Command.SPAM and other.sender_address != author:
+                raise _refused(f"{other.sender_address} waits in this case, too: answer that mail, or close the case")
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
         self.labelling.sent_nothing(fitting.customer_mail.id, mail.sender.address)

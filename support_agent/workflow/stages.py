@@ -364,16 +364,19 @@ class Stages:
         """Close the case and file the mail: nothing is sent.
 
         While the desk has not answered yet, thanks leave the case as it is, and so does whoever did not write what
-        waits; and the desk, which may be about to act on it, hears of a request that is solved or withdrawn.
+        waits; and the desk, which may be about to act on it, hears of a request that is solved or withdrawn. While an
+        answer to the sender has not left, thanks are not for it, and only a reply to its mail withdraws it.
         """
         is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
         stays = is_thanks or self.routing.others_wait(mail.route.case_id, mail.sender.address)
+        handling = Handling(self.store, self.settings)
+        withdrawn = None if is_thanks else self.routing.threads.mail_replied_to(mail.message)
+        is_answered_soon = bool(handling.unsent(mail.route.case_id, mail.sender.address) - {withdrawn})
         is_notified = is_waiting and not is_thanks and self.settings.intentions.notifies_desk
         with self.store.database.together():
             if is_notified and not self.rates.is_flood(mail.id, mail.sender, self.now()):
                 self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
-            if not (is_waiting and stays):
-                handling = Handling(self.store, self.settings)
+            if not is_answered_soon and not (is_waiting and stays):
                 handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
             self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -21,7 +22,21 @@ from support_agent.ops.replay import plan_again
 from support_agent.pipeline import handle
 from support_agent.store.records import CaseState, MailId, MailStatus
 from tests.fakes_desk import order, proposed_in, status_of
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, once, twice, with_agent, with_autonomy, write
+from tests.fakes_journey import (
+    ANNA,
+    DESK,
+    JAMES,
+    NOON,
+    STRANGER,
+    Clock,
+    Office,
+    once,
+    twice,
+    with_agent,
+    with_autonomy,
+    write,
+)
+from tests.fakes_worker import work
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -372,6 +387,34 @@ def test_who_needs_nothing_more_keeps_no_answer_from_another_participant(desk: O
     assert (outcome, state(desk, first)) == ("filed", CaseState.CLOSED)
     assert one(desk, hers).case_id == one(desk, first).case_id
     assert [status_of(desk, desk.sent(mail_id)[ANSWER]) for mail_id in (first, hers)] == ["cancelled", "ready"]
+
+
+@pytest.mark.parametrize(
+    ("text", "to", "status"),
+    [
+        (THANKS, "answer", "sent"),
+        (SOLVED, "answer", "sent"),
+        (WITHDRAWN, "answer", "sent"),
+        (THANKS, "question", "sent"),
+        (WITHDRAWN, "question", "cancelled"),
+    ],
+)
+def test_a_reply_about_an_earlier_mail_keeps_no_answer_from_leaving(
+    desk: Office, text: str, to: str, status: str
+) -> None:
+    """Only whoever withdraws the question itself gets no answer to it; thanks for it are thanks in advance."""
+    office = with_autonomy(desk, hold_s=600.0)
+    first, _ = office.handle(write(REFUND, sender=JAMES))
+    answer = office.sent(first)[ANSWER].message_id
+    office.clock = Clock(NOON + timedelta(minutes=11))
+    work(office)
+    second, _ = office.handle(write(CANCEL, sender=JAMES, in_reply_to=answer, number=2))
+    replied = answer if to == "answer" else one(office, second).message_id
+    _, outcome = office.handle(reply(text, replied, sender=JAMES, subject="Re: A question"))
+    office.clock = Clock(NOON + timedelta(minutes=40))
+    work(office)
+    assert (outcome, status_of(office, office.sent(second)[ANSWER])) == ("filed", status)
+    assert state(office, second) is (CaseState.OPEN if status == "sent" else CaseState.CLOSED)
 
 
 def test_who_needs_nothing_more_closes_no_case_in_which_another_participant_waits(desk: Office) -> None:

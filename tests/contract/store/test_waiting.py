@@ -6,6 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from support_agent.config.settings import StoreSettings
+from support_agent.core.levels import PROVEN
 from support_agent.store.desk_records import LabelOutcome
 from support_agent.store.records import (
     CaseId,
@@ -168,13 +169,49 @@ def approved(store: Store, mail_id: MailId, data: dict[str, JsonValue]) -> Outbo
     return row
 
 
-def test_a_document_is_for_its_mail_and_words_are_for_all_of_the_case(store: Store) -> None:
-    """A person who writes has read the case; one who chooses a document has answered one mail."""
-    first, second = escalated(store, 1), escalated(store, 2)
-    put(store, outgoing(record(store, 7), ANSWER, CASE, NOON + 5 * MINUTE, parent=second))
-    assert [one.mail_id for one in waiting(store)] == [first]
-    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 6 * MINUTE, parent=second))
+def written_by(store: Store, address: str, number: int, status: OutboxStatus | None = None) -> MailId:
+    """A mail of this author that waits, recorded and packed `number` minutes after noon; perhaps its packet is lost."""
+    mail_id = record(store, number, NOON + number * MINUTE)
+    store.mails.save_sender(mail_id, address, PROVEN, "signed")
+    store.cases.open(case(), mail_id)
+    store.cases.escalate(CASE)
+    packet = put(store, outgoing(mail_id, PACKET, CASE, NOON + number * MINUTE))
+    if status is not None:
+        store.deliveries.update(packet.id, status, DeliverySource.BOUNCE, "552", NOON, tuple(OutboxStatus))
+    return mail_id
+
+
+def test_a_document_is_for_its_mail_and_words_are_for_what_their_reader_wrote_before(store: Store) -> None:
+    """Whoever answers a mail in own words has read the earlier ones of its author; later ones perhaps not."""
+    first, second, third = (written_by(store, ANNA, number) for number in (1, 2, 3))
+    put(store, outgoing(record(store, 7), ANSWER, CASE, NOON + 5 * MINUTE, parent=third))
+    assert store.waits.mails(CASE) == {first, second}
+    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 6 * MINUTE, parent=first))
+    assert store.waits.mails(CASE) == {second}
+    put(store, outgoing(record(store, 9), REPLY, CASE, NOON + 7 * MINUTE, parent=third))
     assert waiting(store) == ()
+
+
+def test_words_to_one_participant_answer_no_other(store: Store) -> None:
+    written_by(store, "james@example.net", 1)
+    second = written_by(store, ANNA, 2)
+    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 6 * MINUTE, parent=second))
+    assert [one.since for one in waiting(store)] == [NOON + MINUTE]
+
+
+def test_words_about_a_later_mail_leave_a_proposal_in_the_queue(store: Store) -> None:
+    first, second = (written_by(store, ANNA, number) for number in (1, 2))
+    put(store, outgoing(first, ANSWER, CASE).model_copy(update={"is_proposed": True}))
+    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 6 * MINUTE, parent=second))
+    assert store.waits.mails(CASE) == {first}
+
+
+def test_words_answer_no_mail_whose_packet_never_arrived(store: Store) -> None:
+    """But the mail that they answer themselves."""
+    lost = written_by(store, ANNA, 1, OutboxStatus.FAILED)
+    second = written_by(store, ANNA, 2, OutboxStatus.FAILED)
+    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 6 * MINUTE, parent=second))
+    assert store.waits.mails(CASE) == {lost}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +255,7 @@ def test_reminders_are_counted_from_the_wait_on(store: Store) -> None:
     """Those of an earlier wait of the case are over."""
     old = escalated(store)
     put(store, outgoing(old, REMINDER, CASE, NOON + 2 * MINUTE))
-    put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
+    put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE, parent=old))
     mail_id = escalated(store, 9)
     for number in (1, 2):
         put(store, outgoing(mail_id, REMINDER, CASE, NOON + (10 + number) * MINUTE, number=number))
