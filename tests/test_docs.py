@@ -34,7 +34,7 @@ from support_agent.ops.check import check, check_agent, tool_codes
 from support_agent.ops.check_desk import check_named
 from support_agent.ops.config_file import ConfigFile
 from support_agent.ops.template_checks import check_templates
-from support_agent.ops.template_samples import around
+from support_agent.ops.template_tests import around
 from support_agent.store.watch_records import AlarmKind
 
 ROOT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
 """The table of item kinds: the parts of each kind, with source, format, and whether a mail must show it.
 
-Rendering, the gate and `why` read it. A new kind of item is its type in `final_answer`, an entry here, a sample in
-`ops/template_samples`, and its two partials (text and HTML) in `templates/`.
+Rendering, the gate and `why` read it. A new kind of item is its type in `final_answer`, an entry here, its
+cases in `templates/tests`, and its two partials (text and HTML) in `templates/`.
 
 Invariant: the entry of a kind has every part with content, required unless stated; text of the company is compared with
 its files. Checked by tests/unit/answer/test_item_kinds.py.

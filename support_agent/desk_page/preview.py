@@ -32,7 +32,6 @@ from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.ops.provenance_report import WhyLine, lines_of
 from support_agent.ops.template_samples import (
-    around,
     sample_acknowledgements,
     sample_alarms,
     sample_answers,
@@ -41,6 +40,7 @@ from support_agent.ops.template_samples import (
     sample_later_acknowledgements,
     sample_packets,
 )
+from support_agent.ops.template_tests import around
 from support_agent.outbound.rendered_mail import RenderedMail, answer_mail, gated_mail
 from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
 from support_agent.tools.person_choice import PersonChoice

@@ -23,7 +23,6 @@ from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of
 from support_agent.errors import GateRefused
 from support_agent.ops.template_samples import (
     CODES,
-    around,
     sample_acknowledgements,
     sample_alarms,
     sample_answers,
@@ -33,7 +32,7 @@ from support_agent.ops.template_samples import (
     sample_later_packets,
     sample_packets,
 )
-from support_agent.ops.template_tests import load_cases, run_case
+from support_agent.ops.template_tests import around, load_cases, run_case
 
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 NEWS_TEMPLATES = tuple(f"{name}{end}.txt.j2" for name in ("digest", "alarm") for end in ("", "_subject"))

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
-from support_agent.answer.final_answer import FinalAnswer, Item
+from support_agent.answer.final_answer import Answer, FinalAnswer, Item
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render, render_item
@@ -27,7 +27,6 @@ from support_agent.core.frozen import Frozen
 from support_agent.core.yaml_text import load_with_nodes
 from support_agent.errors import GateRefused
 from support_agent.ops.html_as_read import as_read
-from support_agent.ops.template_samples import around
 
 TODO = "correct the test or the template"
 MAILS = ("answer", "acknowledgement", "packet", "digest", "alarm")
@@ -125,6 +124,19 @@ def run_case(placed: Placed, templates: Templates) -> list[Finding]:
                 what = f"{placed.case.name!r}, {locale}, {part} differs:\n{difference}"
                 findings.append(Finding.error(placed.path, placed.line, what, TODO))
     return findings
+
+
+def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalAnswer:
+    """A whole answer with one block for each item; it is partial if `asked` is greater than their number."""
+    return FinalAnswer(
+        company="Example & Co.",
+        locale=locale,
+        greeting_name="Ana O'Neil",
+        subject="An invoice",
+        asked=len(items) if asked is None else asked,
+        answers=tuple(Answer(items=(item,)) for item in items),
+        support_address="support@example.com",
+    )
 
 
 def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str, str]:

@@ -10,7 +10,8 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.render import render
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
-from support_agent.ops.template_samples import around, sample_items
+from support_agent.ops.template_samples import sample_items
+from support_agent.ops.template_tests import around
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 

@@ -9,7 +9,7 @@ from support_agent.answer.provenance import check
 from support_agent.answer.render import render
 from support_agent.answer.templates import Templates
 from support_agent.company.documents import Document
-from support_agent.ops.template_samples import around
+from support_agent.ops.template_tests import around
 from support_agent.tools.answers import SendDocument
 from tests.unit.tools.fakes import context, document
 

@@ -9,7 +9,8 @@ from support_agent.answer.final_answer import CalculationItem, DocumentItem, Ite
 from support_agent.answer.sources import DocumentSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused
-from support_agent.ops.template_samples import around, sample_items
+from support_agent.ops.template_samples import sample_items
+from support_agent.ops.template_tests import around
 
 ITEMS = tuple(sample_items())
 
@@ -21,20 +22,14 @@ def test_every_field_of_an_item_is_required(templates: Templates, item: Item) ->
     shown = {
         "document": ["part=number", "part=title", "part=url", "part=valid_from"],
         "account_field": ["part=label"],
-        "table": ["part=label", "section=period", "part=period_last", "part=row_count", "part=row_noun"],
-        "aggregate": [
-            "part=label",
-            "section=period",
-            "part=period_last",
-            "part=row_count",
-            "part=row_noun",
-            "section=aggregation",
-        ],
+        "table": ["part=label", "section=period", "part=period_last", "part=row_count"],
+        "aggregate": ["part=label", "section=period", "part=period_last", "part=row_count", "section=aggregation"],
         "calculation": ["side=left", "side=right", "section=operation", "part=result"],
         "clarification": ["clarification"],
         "record": ["part=record", "part=identifier", "part=column row=0"],
     }
     assert all(part in keys for part in shown[item.kind])
+    assert ("part=row_noun" in keys) == ("row_noun" in item.model_dump_json(exclude_defaults=True))
     fields = {
         "document": {
             "kind",
@@ -68,13 +63,13 @@ def test_what_cannot_be_told_apart_is_refused(templates: Templates) -> None:
 
 def test_a_row_that_is_too_wide_for_a_line_has_none_and_is_required_all_the_same(templates: Templates) -> None:
     """Its cells stand for it."""
-    item = next(item for item in ITEMS if isinstance(item, DocumentItem))
+    item = next(item for item in ITEMS if isinstance(item, DocumentItem) and "repair .NET" in str(item.excerpts))
     must = expected(around(item), templates)
-    wide = DocumentSource(answer=0, item=0, number=1, version="0" * 64, part="row", sentence=21, language=item.language)
+    wide = DocumentSource(answer=0, item=0, number=1, version="4f1c", part="row", sentence=2)
     with pytest.raises(GateRefused, match="there is nothing at the source"):
         must.text(wide)
     assert key_of(wide) in must.required
-    assert must.text(wide.model_copy(update={"part": "cell", "column": 1})) == "free"
+    assert must.text(wide.model_copy(update={"part": "cell", "column": 1})) == "the runtime is damaged"
 
 
 def test_a_word_that_the_templates_do_not_have_is_required_and_cannot_be_cited(templates: Templates) -> None:

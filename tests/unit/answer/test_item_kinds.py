@@ -26,9 +26,11 @@ from support_agent.company.company import Company
 from support_agent.core.findings import Severity
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
+from support_agent.ops import template_checks
 from support_agent.ops.provenance_report import lines_of
 from support_agent.ops.template_checks import check_templates
-from support_agent.ops.template_samples import SAMPLES, around
+from support_agent.ops.template_samples import sample_items
+from support_agent.ops.template_tests import around
 from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
 from tests.fakes_journey import Office
 from tests.unit.answer.conftest import TEMPLATES
@@ -38,9 +40,8 @@ def test_each_kind_of_item_has_an_entry_a_sample_and_its_partials() -> None:
     """The union of types, the table, the samples and the English partials name the same kinds."""
     types = get_args(get_args(Item)[0])
     kinds = [one.model_fields["kind"].default for one in types]
-    assert list(KINDS) == list(SAMPLES) == [*kinds]
+    assert list(KINDS) == list(dict.fromkeys(item.kind for item in sample_items())) == [*kinds]
     for kind in kinds:
-        assert {item.kind for item in SAMPLES[kind](())} == {kind}
         assert all((TEMPLATES / "en" / f"{kind}.{end}.j2").is_file() for end in ("txt", "html"))
 
 
@@ -138,7 +139,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setattr(Answer.model_fields["items"], "annotation", tuple[Item | LoanItem, ...])
     _rebuild()
     monkeypatch.setitem(KINDS, "loan", ENTRY)
-    monkeypatch.setitem(SAMPLES, "loan", lambda _: iter((cast(Any, LOAN),)))
+    monkeypatch.setattr(template_checks, "sample_items", lambda steps=(): (*sample_items(steps), LOAN))
     directory = Path(shutil.copytree(TEMPLATES, tmp_path / "templates", ignore=shutil.ignore_patterns("tests")))
     for name, text in PARTIALS.items():
         (directory / "en" / name).write_text(text, "utf-8")

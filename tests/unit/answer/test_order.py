@@ -16,7 +16,8 @@ from support_agent.answer.sources import DocumentSource, Rendered, Span, Templat
 from support_agent.answer.templates import Templates
 from support_agent.company.text import collapse
 from support_agent.errors import GateRefused
-from support_agent.ops.template_samples import around, sample_items
+from support_agent.ops.template_samples import sample_items
+from support_agent.ops.template_tests import around
 
 LONG = "a cell that is so long that the table of which it is one does not fit"
 Spans = list[Span]

@@ -32,12 +32,12 @@ from support_agent.answer.templates import Templates
 from support_agent.company.values import Text
 from support_agent.errors import GateRefused
 from support_agent.ops.template_samples import (
-    around,
     sample_acknowledgements,
     sample_answers,
     sample_items,
     sample_packets,
 )
+from support_agent.ops.template_tests import around
 
 PARTS = ("subject", "text", "html")
 Change = Callable[[tuple[Span, ...]], tuple[Span, ...]]
@@ -150,8 +150,8 @@ def test_a_true_text_with_a_false_citation_is_refused(
         ComputedSource(part="asked"),
         ComputedSource(part="result", answer=0, item=0),
         ComputedSource(part="row_count", answer=999, item=0),
-        DocumentSource(answer=0, item=0, number=1, version="0" * 64, part="sentence", sentence=3),
-        DocumentSource(answer=0, item=0, number=2, version="0" * 64, part="title"),
+        DocumentSource(answer=0, item=0, number=1, version="4f1c", part="sentence", sentence=5),
+        DocumentSource(answer=0, item=0, number=2, version="4f1c", part="title"),
         DocumentSource(answer=0, item=0, number=1, version="1" * 64, part="title"),
         AccountSource(answer=0, item=0, name="plan", part="value"),
         WordSource(name="en/words.yaml", line=1, section="period", code="year", answer=0, item=0),

@@ -16,7 +16,7 @@ from support_agent.answer.templates import Templates
 from support_agent.answer.views import Sourced
 from support_agent.company.values import Text
 from support_agent.errors import GateRefused
-from support_agent.ops.template_samples import around
+from support_agent.ops.template_tests import around
 
 
 def plan(text: str) -> FinalAnswer:

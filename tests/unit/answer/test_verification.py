@@ -24,7 +24,7 @@ from support_agent.answer.verification import Verifier
 from support_agent.company.company import Company
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused
-from support_agent.ops.template_samples import around
+from support_agent.ops.template_tests import around
 from support_agent.outbound.rendered_mail import answer_mail
 from tests.fakes_journey import Office
 

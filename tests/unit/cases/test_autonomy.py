@@ -8,7 +8,8 @@ from support_agent.answer.final_answer import AggregateItem, Answer, Calculation
 from support_agent.answer.item_kinds import keys_of
 from support_agent.cases.autonomy import Autonomy
 from support_agent.core.modes import Mode
-from support_agent.ops.template_samples import around, sample_items
+from support_agent.ops.template_samples import sample_items
+from support_agent.ops.template_tests import around
 from support_agent.store.desk_records import ModeSource
 from tests.fakes_journey import Office, with_autonomy
 

@@ -18,7 +18,8 @@ from support_agent.company.values import Count
 from support_agent.errors import ConfigError, GateRefused
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
 from support_agent.mail.message import parse
-from support_agent.ops.template_samples import around, sample_packets
+from support_agent.ops.template_samples import sample_packets
+from support_agent.ops.template_tests import around
 from support_agent.outbound.rendered_mail import (
     Headers,
     RenderedMail,
@@ -171,7 +172,7 @@ def test_what_a_mail_program_copied_of_the_packet_is_not_the_persons_own_words(o
         lambda packet: " ".join(packet.split()),
         lambda packet: "\nHS> ".join(packet[at : at + 9] for at in range(0, len(packet), 9)),
         lambda packet: next(line for line in packet.splitlines() if line.startswith("Why the level")) + " Bye.",
-        lambda packet: f"This is case-1, {packet[:5]}",
+        lambda packet: f"This is case-17, {packet[:5]}",
     ],
     ids=["one line", "cut anew", "within a line", "case id"],
 )

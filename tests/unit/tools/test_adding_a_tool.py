@@ -18,7 +18,7 @@ from support_agent.answer.templates import Templates
 from support_agent.company.values import Money, SeriesRow
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import ToolCallRejected
-from support_agent.ops.template_samples import around
+from support_agent.ops.template_tests import around
 from support_agent.planner import forms
 from support_agent.planner.forms import FORMS, Form, votes_for
 from support_agent.planner.loop import Planner
