@@ -7,25 +7,16 @@ tests/unit/tools/test_fact_room.py.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from itertools import groupby
 from typing import Annotated, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from support_agent.answer.packet import FoundPage
 from support_agent.core.frozen import Frozen
-from support_agent.tools.fact_trace import (
-    DOCUMENT_SOURCE,
-    Evidence,
-    NodeVisit,
-    Probability,
-    SentenceRange,
-    unread_visit,
-)
+from support_agent.tools.fact_trace import Evidence, NodeVisit, Probability, SentenceRange, unread_visit
 
 
 class FindingReason(StrEnum):
@@ -63,38 +54,8 @@ class Cited(NamedTuple):
     grade: float | None
 
 
-def _evidence(value: object) -> object:
-    """Convert the evidence of version 1, which names a document and single positions."""
-    if not isinstance(value, list | tuple):
-        return value
-    read: list[object] = []
-    for one in value:
-        if isinstance(one, dict) and "document" in one:
-            source = f"{DOCUMENT_SOURCE}{one['document']}"
-            grade = one.get("grade")
-            read += [{"source": source, "first": a, "last": b, "grade": grade} for a, b in _runs(one["sentences"])]
-        else:
-            read.append(one)
-    return read
-
-
-def _runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Runs of consecutive positions as (first, last)."""
-    for _, group in groupby(enumerate(positions), key=lambda pair: pair[1] - pair[0]):
-        run = [position for _, position in group]
-        yield run[0], run[-1]
-
-
 def _trace(value: object) -> object:
-    """Read the visits that can be read, and say of the others that they cannot.
-
-    The trace of version 1 is a JSON text with visits at any depth.
-    """
-    if isinstance(value, str):
-        try:
-            value = tuple(_with_node(json.loads(value)))
-        except (ValueError, RecursionError):
-            return (unread_visit("the stored trace cannot be read"),)
+    """Read the visits that can be read, and say of the others that they cannot."""
     return tuple(map(_visit, value)) if isinstance(value, list | tuple) else value
 
 
@@ -104,14 +65,6 @@ def _visit(value: object) -> NodeVisit:
     except ValidationError as error:
         where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
         return unread_visit(f"a stored step cannot be read: {where}")
-
-
-def _with_node(value: object) -> Iterator[object]:
-    if isinstance(value, dict) and "node" in value:
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _with_node(part)
 
 
 class RetrievalResult(Frozen):
@@ -125,7 +78,7 @@ class RetrievalResult(Frozen):
     """
 
     reason: FindingReason
-    evidence: Annotated[tuple[Evidence, ...], BeforeValidator(_evidence)] = ()
+    evidence: tuple[Evidence, ...] = ()
     sentences: tuple[SentenceRange, ...] = ()
     pages: tuple[FoundPage, ...] = ()
     grounded: Probability | None = None

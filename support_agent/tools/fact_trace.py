@@ -7,9 +7,8 @@ tests/unit/facts/inquiry/test_workflow.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -63,14 +62,6 @@ class Evidence(SentenceRange):
     """Sentences relevant to a question, with the probability that they are; None if not graded."""
 
     grade: Probability | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_kept_before(cls, data: Any) -> Any:
-        """Convert memories of version 1, which called the grade `score`."""
-        if isinstance(data, Mapping) and "score" in data:
-            return {**{key: data[key] for key in data if key != "score"}, "grade": data["score"]}
-        return data
 
     @property
     def certainty(self) -> float:

@@ -35,6 +35,7 @@ from support_agent.planner.plan import Call, Plan, call_text
 from support_agent.store.records import CaseId, MailId, OutboxId, OutgoingKind
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FindingReason, RetrievalResult
+from tests.fakes_room import DRAFT, VISITS
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
 MAIL = RoutedMail(
@@ -216,7 +217,7 @@ def looked(number: int) -> QuestionRetrieval:
 
 
 def finding(number: int) -> dict[int, RetrievalResult]:
-    return {number: RetrievalResult(reason=FindingReason.IRRELEVANT, index_version="v", trace='["a draft"]')}
+    return {number: RetrievalResult(reason=FindingReason.IRRELEVANT, index_version="v", trace=VISITS)}
 
 
 def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
@@ -226,7 +227,7 @@ def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
     )
     packet = packed(made)
     assert packet.retrievals == (looked(1), looked(2))
-    assert "a draft" not in packet.model_dump_json()
+    assert DRAFT not in packet.model_dump_json()
 
 
 @pytest.mark.parametrize("code", FindingReason)

