@@ -27,6 +27,3 @@ STATUS_WORDS = {name.removeprefix("status "): words(*_LISTS[name]) for name in _
 
 RETURNED = words(*_LISTS["returned"])
 """Where the notice ends and the returned mail begins."""
-
-OTHERS_LINE = words(*_LISTS["others_line"])
-"""Lines whose addresses are those of other people: the sender, or whom to ask."""

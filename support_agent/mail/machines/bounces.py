@@ -24,8 +24,8 @@ from support_agent.mail.machines.automatic_wording import asks, is_automatic_sub
 from support_agent.mail.machines.bounce_wording import (
     ADDRESS_LINE,
     BounceText,
-    failed_addresses,
     is_delay,
+    named_addresses,
     read_notice,
     reports_failure,
     status_in,
@@ -94,10 +94,11 @@ class Fate(StrEnum):
 class DeliveryNotice(Frozen):
     """What a server reports about a mail that it accepted.
 
-    `recipients` are the lower-case addresses that have this `fate`: if any failed, the delayed ones are left out.
-    `status` is an enhanced code (RFC 3463), "" where none is known. `original_message_ids` come from the returned mail;
-    if there is none (`is_returned` False), the only candidate is the notice's In-Reply-To. `envelope_ids` are the
-    report's Original-Envelope-Id.
+    `recipients` are the lower-case addresses that have this `fate`: if any failed, the delayed ones are left out. In a
+    notice that only its words make one, they are all addresses that it names; callers know whom they wrote to. `status`
+    is an enhanced code (RFC 3463), "" where none is known. `original_message_ids` come from the returned mail; if there
+    is none (`is_returned` False), the only candidate is the notice's In-Reply-To. `envelope_ids` are the report's
+    Original-Envelope-Id.
     """
 
     fate: Fate
@@ -255,7 +256,7 @@ def _in_words(message: Message, raw: bytes, reported: _Outcome | None) -> _Outco
         fate = Fate.FAILED if failed else Fate.DELAYED
     else:
         fate = Fate.DELAYED if is_delay(message.subject, notice.text) else Fate.FAILED
-    addresses = failed or (late if fate is Fate.DELAYED else ()) or failed_addresses(notice.text, others)
+    addresses = failed or (late if fate is Fate.DELAYED else ()) or named_addresses(notice.text, others)
     if not addresses:
         addresses = _only_recipient(raw, notice if notice.has_original else whole)
     status = reported.status if reported is not None else ""

@@ -120,6 +120,32 @@ def test_s64_a_bounce_suppresses_whom_we_wrote_to_where_it_says_so(
 
 
 @pytest.mark.parametrize(
+    ("words", "returned", "suppressed"),
+    [
+        (f"It could not reach {JAMES}.", "", [JAMES]),
+        (f"It could not reach {VICTIM}.", f"To: {JAMES}", []),
+        ("It could not be delivered. Write to helpdesk@example.org.", f"To: {JAMES}", []),
+        ("It could not be delivered.", f"To: {JAMES}", [JAMES]),
+        ("It could not be delivered.", f"To: {JAMES}\r\nList-Id: <friends.example.org>", []),
+        ("It could not be delivered.", "", []),
+    ],
+)
+def test_s64_a_bounce_in_words_suppresses_whom_we_wrote_to_where_it_names_that_address(
+    office: Office, words: str, returned: str, suppressed: list[str]
+) -> None:
+    """Mail that James has forwarded may bounce to us, too: then the words name another address, and James has failed
+    nothing. Where they name nobody, the returned mail must have had James as its only recipient."""
+    record = answered(office)
+    lines = ["Return-Path: <>", "From: MAILER-DAEMON@mx.example.org", "To: support@harborfile.example"]
+    lines += ["Subject: failure notice", "Message-ID: <words@mx.example.org>", ""]
+    lines += [words, "550 5.1.1 user unknown", ""]
+    lines += ["--- Below is a copy of the message ---", f"Message-ID: {record.message_id}", returned, "", "Hello"]
+    _, outcome = office.handle("\r\n".join(lines).encode())
+    assert (outcome, again(office, record).status) == ("filed", FAILED)
+    assert [entry.address for entry in office.store.suppressions.all(office.clock())] == suppressed
+
+
+@pytest.mark.parametrize(
     "names",
     [
         {"returned": "<sa.000000000000000000000000.00000000000000000000000000000000@harborfile.example>"},
