@@ -134,8 +134,6 @@ class GradingSettings(Frozen):
     """Longest rewritten question."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 60.0
     """Longest wait for one draft or rewritten question."""
-    prior: Threshold = 0.0
-    """Share of the model's grade for empty texts that is subtracted from each grade, for a biased model."""
     threshold_router: Threshold = 0.5
     """Below it a question is searched on the web first, if a web search is configured."""
     threshold_document: Threshold = 0.4

@@ -106,6 +106,7 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 
 GONE = {
     "facts.enabled": "facts.retrieve says when the fact room is asked, and never is one of its values",
+    "grading.prior": "no share of the grade for empty texts is subtracted any more",
     "intentions.closes_with_words_from": "intentions.closes_from alone says how sure the vote must be",
     "search.mode": "all sources are always asked at once",
 }

@@ -107,7 +107,7 @@ def open_rooms(
         chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
         versions.append(chaining.graph.version)
     workflow = Workflow(
-        judge=ModelJudge(model, prior=settings.grading.prior),
+        judge=ModelJudge(model),
         writer=model,
         retriever=passages,
         web=open_merged_search(settings.search, embedder, utc_now),

@@ -57,10 +57,10 @@ class Calls:
         """See `Judge.yes`.
 
         Raises:
-            NoRoom: the grade, with its prior if it is the first of its kind, could exceed the budget.
+            NoRoom: the grade could exceed the budget.
             SupportAgentError: what the judge raises.
         """
-        self._reserve(material, prompts=2, written_tokens=0)
+        self._reserve(material, written_tokens=0)
         grade = self._judge.yes(question, material)
         self._pay(grade.usage)
         return grade
@@ -78,7 +78,7 @@ class Calls:
             NoRoom: the prompt and the longest text could exceed the budget.
             SupportAgentError: what the writer raises.
         """
-        self._reserve(material, prompts=1, written_tokens=max_tokens)
+        self._reserve(material, written_tokens=max_tokens)
         draft = self._writer.generate(instruction, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
         self._pay(draft.usage)
         return draft
@@ -93,10 +93,10 @@ class Calls:
         taken, self._pending = self._pending, Cost()
         return taken
 
-    def _reserve(self, material: Material, *, prompts: int, written_tokens: int) -> None:
-        frames = prompts * (FRAME_TOKENS + NAME_TOKENS * len(material))
+    def _reserve(self, material: Material, *, written_tokens: int) -> None:
+        frame = FRAME_TOKENS + NAME_TOKENS * len(material)
         texts = sum(self.count_tokens(text) for _, text in material)
-        if not self._budget.holds(frames + texts + written_tokens):
+        if not self._budget.holds(frame + texts + written_tokens):
             raise NoRoom("the mail's budget may not hold the next call: raise grading.max_tokens or grading.max_s")
 
     def _pay(self, usage: Usage) -> None:

@@ -46,7 +46,7 @@ def seat(request: pytest.FixtureRequest) -> Iterator[Seat]:
     elif kind == "model":
         model = ScriptedModel([], tells_probabilities=not less)
         yield Seat(
-            ModelJudge(model, prior=0.0),
+            ModelJudge(model),
             lambda is_yes: model.answers.append("yes" if is_yes else "no"),
             lambda: model.answers.append(TransientError("late")),
         )
@@ -54,7 +54,7 @@ def seat(request: pytest.FixtureRequest) -> Iterator[Seat]:
         clock: Clock = request.getfixturevalue("model_clock")
         llama = request.getfixturevalue("llama_model")
         late, on_time = (lambda s=s: setattr(clock, "step_s", s) for s in (llama.timeout_s, 0.0))
-        yield Seat(ModelJudge(llama, prior=0.0), lambda is_yes: None, late, on_time)
+        yield Seat(ModelJudge(llama), lambda is_yes: None, late, on_time)
 
 
 def test_what_helps_is_a_yes_and_what_does_not_is_a_no(seat: Seat) -> None:

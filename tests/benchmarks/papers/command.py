@@ -87,7 +87,7 @@ def open_judge_and_writer(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
     patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, WRITING_S)})
     model = open_model(settings.model_copy(update={"grading": patient}), stderr_progress())
     try:
-        yield ModelJudge(model, prior=settings.grading.prior), model
+        yield ModelJudge(model), model
     finally:
         close(model)
 
@@ -101,6 +101,6 @@ def open_judge(settings: Settings) -> Iterator[Judge]:
     """
     model = open_model(patient(settings), stderr_progress())
     try:
-        yield ModelJudge(model, prior=settings.grading.prior)
+        yield ModelJudge(model)
     finally:
         close(model)

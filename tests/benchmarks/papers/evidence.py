@@ -268,7 +268,7 @@ def open_both(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
     """
     model = open_model(patient(settings), stderr_progress())
     try:
-        yield ModelJudge(model, prior=settings.grading.prior), model
+        yield ModelJudge(model), model
     finally:
         close(model)
 

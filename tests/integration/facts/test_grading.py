@@ -26,7 +26,7 @@ WRONG = Piece(source="document:7", first=21, last=24, text=section(*CODES))
 
 def workflow(model: LlamaModel, found: list[Piece]) -> Workflow:
     return Workflow(
-        judge=ModelJudge(model, prior=SETTINGS.prior),
+        judge=ModelJudge(model),
         writer=model,
         retriever=ScriptedRetriever([found]),
         web=None,

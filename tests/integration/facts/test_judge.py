@@ -33,7 +33,7 @@ GUESTS, LOCKED = (13, "Guests"), (6, "Locked accounts")
 
 @pytest.fixture(scope="module")
 def judge(llama_model: LlamaModel) -> ModelJudge:
-    return ModelJudge(llama_model, prior=SETTINGS.prior)
+    return ModelJudge(llama_model)
 
 
 def section(number: int, heading: str) -> str:

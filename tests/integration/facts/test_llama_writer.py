@@ -69,7 +69,7 @@ def test_what_is_reserved_for_the_frame_of_a_grade_is_enough(llama_model: LlamaM
     """The budget would be overrun by a longer system text or question."""
     names = [QUESTION, NOTE, *[PASSAGE] * 8]
     model = ScriptedModel(["yes"])
-    ModelJudge(model, prior=0.0).yes(ask, [(name, "") for name in names])
+    ModelJudge(model).yes(ask, [(name, "") for name in names])
     tokens = llama_model.weights.prompt_tokens(model.history[0].prompt)
     assert len(tokens) <= FRAME_TOKENS + NAME_TOKENS * len(names)
 

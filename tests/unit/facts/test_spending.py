@@ -10,8 +10,8 @@ from support_agent.models.writer import most_tokens
 from tests.fakes_facts import ScriptedJudge, ScriptedWriter
 
 MATERIAL = [("Text", "ten bytes!")]
-GRADE_TOKENS = 2 * (FRAME_TOKENS + NAME_TOKENS) + 10
-"""Of a grade on `MATERIAL`: its frame, once more for the prior, and the text."""
+GRADE_TOKENS = FRAME_TOKENS + NAME_TOKENS + 10
+"""Of a grade on `MATERIAL`: its frame and the text."""
 
 
 def calls_on(budget: Budget, judge: ScriptedJudge, writer: ScriptedWriter | None = None) -> Calls:

@@ -50,7 +50,7 @@ def open_variants(
     def workflow(changes: Mapping[str, float], chaining: Chaining | None) -> Callable[[Retriever], Finder]:
         changed: GradingSettings = settings.grading.model_copy(update={"drafts": True, **changes})
         return lambda retriever: Workflow(
-            judge=ModelJudge(model, prior=changed.prior),
+            judge=ModelJudge(model),
             writer=model,
             retriever=retriever,
             web=None,
