@@ -33,6 +33,7 @@ from support_agent.ops.provenance_report import (
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
 from support_agent.planner.choice import ranked
 from support_agent.planner.plan import Call, call_text
+from support_agent.store.cases import MailTimeline, Timeline
 from support_agent.store.desk_records import CaseChange, Label
 from support_agent.store.records import (
     CaseId,
@@ -41,13 +42,11 @@ from support_agent.store.records import (
     DeliveryUpdate,
     MailId,
     MailStatus,
-    MailTimeline,
     OutboxRecord,
     OutboxStatus,
     OutgoingKind,
     PlanRecord,
     RenderedMailRecord,
-    Timeline,
 )
 from support_agent.store.store import Store
 

@@ -26,9 +26,8 @@ from support_agent.engine.steps import known_error
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender, SendResult
-from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.keys import FORGOTTEN, NO_KEY
-from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import MailId, MailStatus, OutboxEntry, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)

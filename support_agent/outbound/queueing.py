@@ -48,10 +48,10 @@ from support_agent.outbound.rendered_mail import (
 )
 from support_agent.outbound.staff_files import StaffFile
 from support_agent.outbound.story import NO_STORY, story_before
-from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.records import (
     CaseId,
     MailId,
+    OutboxEntry,
     OutboxId,
     OutboxRecord,
     OutboxStatus,

@@ -19,8 +19,7 @@ import structlog
 from support_agent.config.mail_servers import ImapSettings, SentCopies
 from support_agent.core.rounds import Rounds
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.store.deliveries import OutboxEntry
-from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxEntry, OutboxId, OutboxStatus
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)

@@ -16,7 +16,8 @@ from support_agent.cases.route import RoutedMail, staff_addresses
 from support_agent.config.settings import Settings
 from support_agent.mail.machines.screening import Verdict
 from support_agent.mail.message import parse
-from support_agent.store.records import MailRecord, MailTimeline, OutboxStatus, OutgoingKind, RenderedMailRecord
+from support_agent.store.cases import MailTimeline
+from support_agent.store.records import MailRecord, OutboxStatus, OutgoingKind, RenderedMailRecord
 from support_agent.store.store import Store
 
 MAX_ENTRIES = 40

@@ -28,9 +28,10 @@ from support_agent.store.records import (
     CaseSummary,
     MailId,
     MailRecord,
-    MailTimeline,
+    OutboxRecord,
+    PlanRecord,
     Record,
-    Timeline,
+    RenderedMailRecord,
 )
 from support_agent.store.rows import affected, columns, insert_if_new
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
@@ -77,6 +78,22 @@ class DeskCases(Record):
     desk: str
     why: str
     cases: int
+
+
+class MailTimeline(Record):
+    """A mail with its plan, its rendered mails and its outbox rows."""
+
+    mail: MailRecord
+    plan: PlanRecord | None
+    rendered_mails: tuple[RenderedMailRecord, ...]
+    outbox: tuple[OutboxRecord, ...]
+
+
+class Timeline(Record):
+    """A case and its mails, the oldest first."""
+
+    case: CaseRecord
+    mails: tuple[MailTimeline, ...]
 
 
 @dataclass(frozen=True)

@@ -23,46 +23,18 @@ from support_agent.store.database import Database
 from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CUSTOMER_KINDS,
-    CaseId,
     DeliverySource,
     DeliveryUpdate,
-    Instant,
     MailId,
+    OutboxEntry,
     OutboxId,
     OutboxStatus,
     OutgoingKind,
-    Record,
 )
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import DeliveryUpdateRow, OutboxRow
 
 UNCONFIRMED = tuple(status for status in OutboxStatus if status not in (OutboxStatus.SENT, OutboxStatus.CANCELLED))
-
-
-class OutboxEntry(Record):
-    """A mail of the outbox without its bytes, so that one that cannot be read hides no other; see `OutboxRecord`."""
-
-    id: OutboxId
-    mail_id: MailId
-    message_id: str
-    status: OutboxStatus
-    kind: OutgoingKind
-    number: int
-    recipient: str
-    case_id: CaseId | None
-    created_at: Instant
-    attempts: int
-    next_try_at: Instant
-    last_detail: str | None
-    sent_at: Instant | None
-    notified_at: Instant | None
-
-    @property
-    def may_enclose_original(self) -> bool:
-        """Whether it may enclose the customer's mail; a packet with a further number went without it."""
-        is_numbered = self.kind in (OutgoingKind.FAILURE, OutgoingKind.REMINDER)  # for other reasons, too
-        return self.kind.is_packet and (is_numbered or self.number == 1)
-
 
 _ENTRIES: Select[Any] = select(*(getattr(OutboxRow, name) for name in OutboxEntry.model_fields))
 _IN_ORDER = (col(OutboxRow.created_at), col(OutboxRow.id))

@@ -280,9 +280,7 @@ class _Mail(Record):
     kind: OutgoingKind
     number: Annotated[int, Field(ge=1)] = 1
     message_id: str
-    envelope_from: str
     recipient: str
-    raw: bytes
     created_at: Instant
 
     @property
@@ -297,6 +295,8 @@ class OutgoingMail(_Mail):
     `is_proposed`: a person must approve it first. It is not sent before `due_at`; None: at once.
     """
 
+    envelope_from: str
+    raw: bytes
     is_proposed: bool = False
     due_at: Instant | None = None
     payload: JsonObject
@@ -305,12 +305,12 @@ class OutgoingMail(_Mail):
     header_inputs: JsonObject
 
 
-class OutboxRecord(_Mail):
-    """A row of the outbox.
+class OutboxEntry(_Mail):
+    """A mail of the outbox without its bytes, so that one that cannot be read hides no other.
 
-    `attempts` counts claims. `last_detail` is the latest news about the mail, mostly the server's reply. `copied_at` is
-    when the Sent folder had a copy, `notified_at` when the desk's notice of its loss was queued: of a mail for the desk
-    that mail again, without the original. `number` is above 1 only for a mail's further notices.
+    `attempts` counts claims. `last_detail` is the latest news about the mail, mostly the server's reply. `notified_at`
+    is when the desk's notice of its loss was queued: of a mail for the desk that mail again, without the original.
+    `number` is above 1 only for a mail's further notices.
     """
 
     status: OutboxStatus = OutboxStatus.READY
@@ -318,8 +318,21 @@ class OutboxRecord(_Mail):
     next_try_at: Instant
     last_detail: str | None = None
     sent_at: Instant | None = None
-    copied_at: Instant | None = None
     notified_at: Instant | None = None
+
+    @property
+    def may_enclose_original(self) -> bool:
+        """Whether it may enclose the customer's mail; a packet with a further number went without it."""
+        is_numbered = self.kind in (OutgoingKind.FAILURE, OutgoingKind.REMINDER)  # for other reasons, too
+        return self.kind.is_packet and (is_numbered or self.number == 1)
+
+
+class OutboxRecord(OutboxEntry):
+    """A row of the outbox; `copied_at` is when the Sent folder had a copy."""
+
+    envelope_from: str
+    raw: bytes
+    copied_at: Instant | None = None
 
 
 class Due(Record):
@@ -363,22 +376,6 @@ class DeliveryUpdate(Record):
     by: DeliverySource
     detail: str
     updated_at: Instant
-
-
-class MailTimeline(Record):
-    """A mail with its plan, its rendered mails and its outbox rows."""
-
-    mail: MailRecord
-    plan: PlanRecord | None
-    rendered_mails: tuple[RenderedMailRecord, ...]
-    outbox: tuple[OutboxRecord, ...]
-
-
-class Timeline(Record):
-    """A case and its mails, the oldest first."""
-
-    case: CaseRecord
-    mails: tuple[MailTimeline, ...]
 
 
 def outbox_id_of(mail_id: MailId, kind: OutgoingKind, number: int) -> OutboxId:

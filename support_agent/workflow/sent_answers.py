@@ -22,9 +22,8 @@ from support_agent.mail.keys import ORIGIN_HEADER, is_own_message_id
 from support_agent.mail.machines.machine_headers import REPORT_PARTS, auto_submitted, vendor_fields
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import MarkedFolders, sent_folder_of
-from support_agent.store.deliveries import OutboxEntry
 from support_agent.store.desk_records import LabelSource
-from support_agent.store.records import DeliverySource, OutboxId, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxEntry, OutboxId, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import FolderState
 from support_agent.workflow.labelling import Labelling
