@@ -46,14 +46,15 @@ QUOTE_CELLS = 40
 
 def timeline(story: CaseStory) -> str:
     """A case from its first mail to now."""
+    case = story.case
     head = as_table(
         [
-            ("case", story.case_id),
-            ("customer", story.customer_address),
-            ("subject", story.subject),
-            ("state", f"{story.state.value}, opened {instant_text(story.opened_at)}"),
-            *([("desk", f"{story.desk}, by {story.desk_why}")] if story.desk else []),
-            *([("assigned", story.assignee)] if story.assignee else []),
+            ("case", case.id),
+            ("customer", case.customer_address),
+            ("subject", case.subject),
+            ("state", f"{case.state.value}, opened {instant_text(case.opened_at)}"),
+            *([("desk", f"{case.desk}, by {case.desk_why}")] if case.desk else []),
+            *([("assigned", case.assignee)] if case.assignee else []),
             *(("changed", _changed(change)) for change in story.changes),
         ]
     )
@@ -148,17 +149,18 @@ def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
 
 
 def _mail(mail: MailStory) -> Iterator[str]:
-    level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
-    reason = ": ".join(part for part in (mail.reason_code, mail.why) if part)
+    record = mail.record
+    level = NOTHING if record.level is None else f"{record.level} ({record.sender_why})"
+    reason = ": ".join(part for part in (record.reason_code, record.why) if part)
     yield ""
-    yield f"{instant_text(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
+    yield f"{instant_text(record.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
     yield from indented(
         as_table(
             [
                 ("subject", mail.subject),
                 ("level", level),
-                ("screening", f"{mail.screening_verdict or NOTHING}{_by_rule(mail.screening_rule)}"),
-                ("outcome", mail.status.value + (f" ({reason})" if reason else "")),
+                ("screening", f"{record.screening_verdict or NOTHING}{_by_rule(record.screening_rule)}"),
+                ("outcome", record.status.value + (f" ({reason})" if reason else "")),
             ]
         ),
         2,
@@ -184,11 +186,12 @@ def _by_rule(rule: str | None) -> str:
 
 
 def _plan(plan: PlanStory) -> Iterator[str]:
-    reason = "" if plan.reason is None else f" ({plan.reason})"
-    passes = counted(plan.forward_passes, "forward pass", "forward passes")
-    cost = f"{plan.seconds:.2f} s, {passes}, {counted(plan.tokens, 'token', 'tokens')}"
-    model = f", model {plan.model}" if plan.model else ""
-    yield f"{instant_text(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
+    record = plan.record
+    reason = "" if record.reason is None else f" ({record.reason})"
+    passes = counted(record.forward_passes, "forward pass", "forward passes")
+    cost = f"{record.seconds:.2f} s, {passes}, {counted(record.tokens, 'token', 'tokens')}"
+    model = f", model {record.model}" if record.model else ""
+    yield f"{instant_text(record.planned_at)}  plan: {record.outcome}{reason}, {cost}{model}"
     if plan.intention is not None:
         yield f"  means: {_intention(plan.intention)}"
     for number, question in enumerate(plan.questions, start=1):
@@ -203,8 +206,9 @@ def _plan(plan: PlanStory) -> Iterator[str]:
 
 
 def _retrieved(report: RetrievalReport) -> Iterator[str]:
-    passes = counted(report.forward_passes, "forward pass", "forward passes")
-    yield f"    retrieved: {report.reason}, {report.seconds:.2f} s, {passes}, {counted(report.tokens, 'token')}"
+    found = report.result
+    passes = counted(found.forward_passes, "forward pass", "forward passes")
+    yield f"    retrieved: {found.reason}, {found.seconds:.2f} s, {passes}, {counted(found.tokens, 'token')}"
     for evidence in report.evidence:
         places = ", ".join(str(sentence.position) for sentence in evidence.sentences)
         yield f"      document {evidence.number}, grade {number_text(evidence.grade)}, sentences {places}"
@@ -225,19 +229,20 @@ def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:
 
 
 def _sent(sent: SentStory) -> Iterator[str]:
-    tries = counted(sent.attempts, "try", "tries")
-    when = f" at {instant_text(sent.sent_at)}" if sent.sent_at is not None else ""
-    yield f"{sent.kind.value} to {clean_line(sent.recipient)}: {sent.status.value}{when} after {tries}"
-    rows = [("subject", sent.subject), ("id", sent.message_id)]
-    if sent.detail:
-        rows.append(("server", sent.detail))
+    record = sent.record
+    tries = counted(record.attempts, "try", "tries")
+    when = f" at {instant_text(record.sent_at)}" if record.sent_at is not None else ""
+    yield f"{record.kind.value} to {clean_line(record.recipient)}: {record.status.value}{when} after {tries}"
+    rows = [("subject", sent.subject), ("id", record.message_id)]
+    if record.last_detail:
+        rows.append(("server", record.last_detail))
     for entry in sent.delivery_updates:
         change = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
         rows.append(("confirmed", f"{instant_text(entry.updated_at)}  {change}"))
     rows.append(("templates", f"version {sent.templates_version[:12]}"))
     rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
     yield from indented(as_table(rows), 2)
-    if not sent.kind.is_for_desk:
+    if not record.kind.is_for_desk:
         yield from quoted(sent.text)
 
 

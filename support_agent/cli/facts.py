@@ -61,7 +61,7 @@ def find(
     if html is not None and graph is not None:
         write_page(html, facts_page(question, found, documents, graph))
         typer.echo(f"{html}: written", err=True)
-    if not report.is_answered:
+    if not found.is_answered:
         raise typer.Exit(FAILED)
 
 

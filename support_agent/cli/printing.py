@@ -171,13 +171,14 @@ def imported(made: Imported) -> str:
 
 def retrieval(report: RetrievalReport) -> str:
     """Whether a document answers, the steps as a table, and the sentences; text of the model is marked as such."""
+    found = report.result
     rows = [("STEP", "CYCLE", "DECIDED", "GRADE", "TEMPERATURE", "TOKENS", "SECONDS")]
-    for visit in report.trace:
+    for visit in found.trace:
         numbers = (number_text(visit.grade), number_text(visit.temperature), str(visit.cost.tokens))
         rows.append((visit.node.value, str(visit.cycle), visit.decided, *numbers, f"{visit.cost.seconds:.2f}"))
     lines = [
-        f"{'answered' if report.is_answered else 'not answered'}: {report.reason}, "
-        f"{counted(report.tokens, 'token')}, {counted(report.forward_passes, 'forward pass', 'forward passes')}",
+        f"{'answered' if found.is_answered else 'not answered'}: {found.reason}, "
+        f"{counted(found.tokens, 'token')}, {counted(found.forward_passes, 'forward pass', 'forward passes')}",
         "",
         as_table(rows),
         *(line for one in report.written for line in ("", *quoted(clean_line(f"the model's {one.kind}: {one.text}")))),
@@ -185,7 +186,7 @@ def retrieval(report: RetrievalReport) -> str:
     for evidence in report.evidence:
         lines += ["", f"document {evidence.number}, {clean_line(evidence.title)} ({number_text(evidence.grade)}):"]
         lines += indented("\n".join(clean_line(sentence.text) for sentence in evidence.sentences), 2)
-    for page in report.pages:
+    for page in found.pages:
         of_document = "" if page.document is None else f" (the page of document {page.document})"
         lines += ["", f"not the company's words, {clean_line(page.address)}{of_document}:"]
         lines += indented(clean_line(page.text), 2)

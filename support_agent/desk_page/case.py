@@ -102,7 +102,7 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
     story, stages = timeline(desk.store, case_id), desk.stages()
     offer, choice = stages.desk.offer(case_id), _choice(visit.query.get("choose"))
     preview, refused = _preview(desk, stages, case_id, offer, choice)
-    record = desk.store.cases.get_one(case_id)
+    record = story.case
     to, passed_on = _recipient(stages, offer), _passed_on(desk, visit, offer)
     values = {
         "story": story,
@@ -126,9 +126,9 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
         "parts": parts(stages.company, choice, to) if to and choice else None,
         "staff": sorted(staff_addresses(desk.settings)),
         "may_answer": visit.may(Role.ANSWER),
-        "is_closed": story.state is CaseState.CLOSED,
+        "is_closed": record.state is CaseState.CLOSED,
         "retrievals": tuple(
-            Retrieval(mail.mail_id, report)
+            Retrieval(mail.record.id, report)
             for mail in story.mails
             if mail.plan is not None
             for report in mail.plan.retrievals
@@ -281,9 +281,8 @@ def _of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxRecord:
 
 
 def _entry(desk: Desk, mail: MailStory) -> Entry:
-    record = desk.store.mails.get(mail.mail_id)
-    is_act = record is not None and record.folder == PAGE_FOLDER
-    return Entry(mail, parse(desk.store.mails.raw(mail.mail_id)).attachments, is_act)
+    is_act = mail.record.folder == PAGE_FOLDER
+    return Entry(mail, parse(desk.store.mails.raw(mail.record.id)).attachments, is_act)
 
 
 def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> AnswerPreview | None:
@@ -300,7 +299,7 @@ def _waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> AnswerPreview 
 
 def _asked(story: CaseStory, offer: Offer | None) -> MailStory | None:
     """The mail that the packet is about."""
-    return next((one for one in story.mails if offer and one.mail_id == offer.customer_mail.id), None)
+    return next((one for one in story.mails if offer and one.record.id == offer.customer_mail.id), None)
 
 
 def _choice(text: str | None) -> PersonChoice | None:

@@ -1,13 +1,12 @@
 """Explains a case: its timeline for `show`, and each sent line beside its sources for `why`.
 
-Invariant: everything is read from the store as it was then, the queries of account values too.
-Checked by tests/unit/ops/test_explain.py.
+Invariant: everything is read from the store as it was then, the queries of account values too. A story holds records;
+as JSON it has neither the bytes of a mail nor what a customer quotes. Checked by tests/unit/ops/test_explain.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
 
 from pydantic import JsonValue, ValidationError
 
@@ -38,14 +37,15 @@ from support_agent.store.desk_records import CaseChange, Label
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
-    CaseState,
     DeliveryUpdate,
     MailId,
-    MailStatus,
+    MailRecord,
+    OutboxEntry,
     OutboxRecord,
     OutboxStatus,
     OutgoingKind,
     PlanRecord,
+    PlanSummary,
     RenderedMailRecord,
 )
 from support_agent.store.store import Store
@@ -58,23 +58,14 @@ class CallStory(Call):
 
 
 class PlanStory(Frozen):
-    """How a mail was decided, and with which versions; `forward_passes` and `tokens` include retrieval."""
+    """How a mail was decided: its plan, and each step to it."""
 
-    outcome: str
-    reason: str | None
-    planned_at: datetime
+    record: PlanSummary
     questions: tuple[str, ...]
     calls: tuple[CallStory, ...]
     found: tuple[FoundDocument, ...]
     retrievals: tuple[RetrievalReport, ...]
     intention: Intention | None
-    model: str
-    combiner_version: str
-    company_version: str
-    index_version: str
-    seconds: float
-    forward_passes: int
-    tokens: int
 
 
 class ItemStory(Frozen):
@@ -88,59 +79,32 @@ class ItemStory(Frozen):
 class SentStory(Frozen):
     """One outgoing mail and its delivery; `delivery_updates` are later delivery confirmations, and who gave them."""
 
-    kind: OutgoingKind
-    message_id: str
-    recipient: str
+    record: OutboxEntry
     subject: str
     text: str
     items: tuple[ItemStory, ...]
     templates_version: str
-    status: OutboxStatus
-    attempts: int
-    next_try_at: datetime
-    sent_at: datetime | None
-    detail: str | None
     delivery_updates: tuple[DeliveryUpdate, ...]
 
 
 class MailStory(Frozen):
     """One inbound mail and its results: `text` is what its sender wrote, unquoted, `labels` what people did with it."""
 
-    mail_id: MailId
-    message_id: str
-    received_at: datetime
+    record: MailRecord
     from_address: str
     subject: str
     text: str
-    level: int | None
-    level_why: str | None
-    screening_verdict: str | None
-    screening_rule: str | None
     plan: PlanStory | None
     sent: tuple[SentStory, ...]
-    status: MailStatus
-    reason_code: str | None
-    why: str | None
-    handled_at: datetime | None
-    labels: tuple[Label, ...] = ()
+    labels: tuple[Label, ...]
 
 
 class CaseStory(Frozen):
-    """A case from its first mail to now; `changes` are those of who has it.
+    """A case from its first mail to now; `changes` are those of who has it."""
 
-    `desk` is the address that its packets go to if nobody has it, by the rule `desk_why`.
-    """
-
-    case_id: CaseId
-    customer_address: str
-    subject: str
-    state: CaseState
-    opened_at: datetime
+    case: CaseRecord
+    changes: tuple[CaseChange, ...]
     mails: tuple[MailStory, ...]
-    assignee: str | None = None
-    changes: tuple[CaseChange, ...] = ()
-    desk: str | None = None
-    desk_why: str | None = None
 
 
 class WhyMail(Frozen):
@@ -174,14 +138,7 @@ def timeline(store: Store, case_id: str) -> CaseStory:
     """
     found = case_timeline(store, case_id)
     return CaseStory(
-        case_id=found.case.id,
-        customer_address=found.case.customer_address,
-        subject=found.case.subject,
-        state=found.case.state,
-        opened_at=found.case.opened_at,
-        assignee=found.case.assignee,
-        desk=found.case.desk,
-        desk_why=found.case.desk_why,
+        case=found.case,
         changes=store.cases.changes(found.case.id),
         mails=tuple(_mail_story(store, entry) for entry in found.mails),
     )
@@ -274,22 +231,12 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
     except ValidationError as error:
         raise unreadable(f"mail {mail.id}") from error
     return MailStory(
-        mail_id=mail.id,
-        message_id=mail.message_id,
-        received_at=mail.received_at,
+        record=mail,
         from_address=message.from_.addr if message.from_ is not None else "",
         subject=message.subject,
         text=message.visible_text,
-        level=mail.level,
-        level_why=mail.sender_why,
-        screening_verdict=mail.screening_verdict,
-        screening_rule=mail.screening_rule,
         plan=plan,
         sent=sent,
-        status=mail.status,
-        reason_code=mail.reason_code,
-        why=mail.why,
-        handled_at=mail.handled_at,
         labels=store.labels.of(mail.id),
     )
 
@@ -297,21 +244,12 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
 def _plan_story(record: PlanRecord) -> PlanStory:
     decision = Decision.model_validate(record.trace)
     return PlanStory(
-        outcome=record.outcome,
-        reason=record.reason,
-        planned_at=record.planned_at,
+        record=record,
         questions=decision.plan.questions,
         calls=tuple(map(_call_story, decision.plan.calls)),
         found=decision.found,
         retrievals=reports_of(decision),
         intention=decision.intention,
-        model=record.model,
-        combiner_version=record.combiner_version,
-        company_version=record.company_version,
-        index_version=record.index_version,
-        seconds=record.seconds,
-        forward_passes=record.forward_passes,
-        tokens=record.tokens,
     )
 
 
@@ -323,18 +261,11 @@ def _call_story(call: Call) -> CallStory:
 def _sent_story(row: OutboxRecord, record: RenderedMailRecord, updates: tuple[DeliveryUpdate, ...]) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
-        kind=row.kind,
-        message_id=row.message_id,
-        recipient=row.recipient,
+        record=row,
         subject=subject,
         text=text,
         items=_items(record.payload) if row.kind is OutgoingKind.ANSWER else (),
         templates_version=record.templates_version,
-        status=row.status,
-        attempts=row.attempts,
-        next_try_at=row.next_try_at,
-        sent_at=row.sent_at,
-        detail=row.last_detail,
         delivery_updates=updates,
     )
 

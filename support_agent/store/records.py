@@ -234,8 +234,11 @@ class ToolCallRecord(Record):
     seconds: Seconds
 
 
-class PlanRecord(Record):
-    """How a mail was decided. `planned_at` is the instant that gave "today"; the versions name the inputs."""
+class PlanSummary(Record):
+    """How a mail was decided, without each step.
+
+    `planned_at` is the instant that gave "today"; the versions name the inputs. The cost includes retrieval.
+    """
 
     mail_id: MailId
     planned_at: Instant
@@ -248,6 +251,11 @@ class PlanRecord(Record):
     seconds: Seconds
     forward_passes: Annotated[int, Field(ge=0)]
     tokens: Annotated[int, Field(ge=0)]
+
+
+class PlanRecord(PlanSummary):
+    """A plan with its calls; `trace` is the whole decision."""
+
     trace: Json
     calls: tuple[ToolCallRecord, ...] = ()
 

@@ -62,7 +62,7 @@ def test_approve_sends_the_answer_as_it_was_shown(office: Office, mode: Mode) ->
     assert one(office, mail_id).status is MailStatus.FILED
     story = timeline(office.store, str(given.answer.case_id))
     assert is_said_to_be_approved(text_of(given.answer))
-    (settled,) = next(sent.delivery_updates for sent in story.mails[0].sent if sent.kind is ANSWER)
+    (settled,) = next(sent.delivery_updates for sent in story.mails[0].sent if sent.record.kind is ANSWER)
     assert settled.detail == f"approved by {DESK}, says mail {mail_id}"
     assert_replays(office, given)
 

@@ -139,8 +139,9 @@ def test_the_story_tells_what_was_found_and_marks_the_models_words(office: Offic
     plan = story.mails[0].plan
     assert plan is not None
     (look,) = plan.retrievals
-    assert (look.question, look.is_answered, look.reason) == (1, False, "not_an_answer")
-    assert (look.index_version, look.tokens, look.forward_passes, look.seconds) == ("passages-1", 700, 9, 1.5)
+    result = look.result
+    assert (look.question, result.is_answered, result.reason) == (1, False, "not_an_answer")
+    assert (result.index_version, result.tokens, result.forward_passes, result.seconds) == ("passages-1", 700, 9, 1.5)
     assert [evidence.number for evidence in look.evidence] == [1, 15]
     assert look.evidence[0].sentences[0].text == sentence(office, 1, 3)
     told = case_printing.timeline(story)

@@ -122,7 +122,7 @@ def test_a_reply_that_closes_is_filed_and_nobody_gets_a_mail(desk: Office, text:
     story = timeline(desk.store, str(mail.case_id)).mails[1]
     assert story.plan is not None
     assert story.plan.intention is not None
-    assert (story.plan.outcome, story.plan.intention.intent) == ("close", intent)
+    assert (story.plan.record.outcome, story.plan.intention.intent) == ("close", intent)
     assert 0.6 <= story.plan.intention.probability <= 1
     assert f"means: {intent}, " in printed(timeline(desk.store, str(mail.case_id)))
     assert "by the fitted vote words-" in str(mail.why)

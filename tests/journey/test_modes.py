@@ -127,7 +127,7 @@ def test_an_approved_answer_is_sent_once_with_the_bytes_that_were_shown(office: 
     answer = next(mail for mail in why(office.store, case_id) if mail.kind is ANSWER)
     assert "not sent" not in printed_why([answer])
     assert all(part.what for line in answer.lines for part in line.sources)
-    (told,) = [mail for mail in timeline(office.store, case_id).mails[0].sent if mail.kind is ANSWER]
+    (told,) = [mail for mail in timeline(office.store, case_id).mails[0].sent if mail.record.kind is ANSWER]
     assert [(entry.before, entry.after) for entry in told.delivery_updates] == [
         (OutboxStatus.PROPOSED, OutboxStatus.READY)
     ]

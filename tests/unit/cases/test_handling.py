@@ -52,7 +52,7 @@ def test_an_order_is_done_once_and_kept(
     case_id, _ = with_person(staffed)
     assert [ordered(staffed, case_id, what, to) for _ in range(2)] == [True, False]
     story = timeline(staffed.store, case_id)
-    assert (story.state, story.assignee) == (after, assignee)
+    assert (story.case.state, story.case.assignee) == (after, assignee)
     (change,) = story.changes
     assert (change.before, change.after, change.who, change.why) == (WITH_PERSON, after, "the operator", "a test")
 
@@ -62,7 +62,7 @@ def test_a_closed_case_is_reopened_for_who_had_it(staffed: Office) -> None:
     ordered(staffed, case_id, Order.CLAIM, ADA)
     ordered(staffed, case_id, Order.CLOSE)
     ordered(staffed, case_id, Order.REOPEN)
-    assert (state(staffed, mail_id), timeline(staffed.store, case_id).assignee) == (WITH_PERSON, ADA)
+    assert (state(staffed, mail_id), timeline(staffed.store, case_id).case.assignee) == (WITH_PERSON, ADA)
     assert [change.after for change in timeline(staffed.store, case_id).changes] == [WITH_PERSON, CLOSED, WITH_PERSON]
 
 
@@ -91,7 +91,7 @@ def test_a_case_is_claimed_by_mail(staffed: Office) -> None:
     """By the person who sends the line, whoever got the packet."""
     case_id, mail_id = with_person(staffed)
     order(staffed, lines_of(staffed.sent(mail_id)[PACKET])["claim"], sender=ADA)
-    assert timeline(staffed.store, case_id).assignee == ADA
+    assert timeline(staffed.store, case_id).case.assignee == ADA
 
 
 def test_closing_withdraws_what_waits(office: Office) -> None:

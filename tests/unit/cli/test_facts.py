@@ -115,7 +115,8 @@ def test_script_gets_the_whole_story(
     finder = Finder(FindingReason.ANSWERED)
     assert run(monkeypatch, finder, "--json") == 0
     story = json.loads(capsys.readouterr().out)
-    assert (story["text"], story["is_answered"], story["evidence"][0]["number"]) == (QUESTION, True, 1)
+    told = (story["text"], story["result"]["reason"], story["evidence"][0]["number"])
+    assert told == (QUESTION, FindingReason.ANSWERED, 1)
     assert (finder.asked, "document:1" in finder.allowed) == ([(QUESTION, 20_000)], True)
 
 

@@ -14,7 +14,15 @@ from support_agent.company.documents import parse_document
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.explain import MailStory, WhyMail, timeline, why
 from support_agent.ops.provenance_report import NOT_STORED, UNKNOWN_HEADER, WhyLine
-from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus, OutgoingKind
+from support_agent.store.records import (
+    CaseState,
+    MailId,
+    MailStatus,
+    OutboxEntry,
+    OutboxStatus,
+    OutgoingKind,
+    PlanSummary,
+)
 from support_agent.transport.submission import Delivery
 from tests.fakes_desk import held_in, remind
 from tests.fakes_journey import DESK, JAMES, Office, write
@@ -52,12 +60,13 @@ def line(mail: WhyMail, start: str) -> WhyLine:
 def test_story_of_an_answered_mail(office: Office) -> None:
     """Mail, level and why, screening, plan, item with its source, and the send."""
     mail = story(office, SEATS, subject="Seats")
-    assert (mail.from_address, mail.subject, mail.text, mail.level) == (JAMES, "Seats", SEATS, 3)
-    assert mail.level_why == "dmarc=pass for example.org, a known customer"
-    assert (mail.screening_verdict, mail.screening_rule) == ("answer", None)
-    assert (mail.status, mail.reason_code) == (MailStatus.ANSWERED, None)
+    assert (mail.from_address, mail.subject, mail.text, mail.record.level) == (JAMES, "Seats", SEATS, 3)
+    assert mail.record.sender_why == "dmarc=pass for example.org, a known customer"
+    assert (mail.record.screening_verdict, mail.record.screening_rule) == ("answer", None)
+    assert (mail.record.status, mail.record.reason_code) == (MailStatus.ANSWERED, None)
     (sent,) = mail.sent
-    assert (sent.kind, sent.recipient, sent.status, sent.attempts) == (OutgoingKind.ANSWER, JAMES, OutboxStatus.SENT, 1)
+    row = sent.record
+    assert (row.kind, row.recipient, row.status, row.attempts) == (OutgoingKind.ANSWER, JAMES, OutboxStatus.SENT, 1)
     assert sent.text.startswith("Hello James Okafor,\n")
     (item,) = sent.items
     assert (item.kind, item.source) == ("account_field", "account field seats_paid")
@@ -77,7 +86,7 @@ def test_story_of_the_calls(office: Office) -> None:
     assert [option.probability for option in call.considered] == sorted(
         (option.probability for option in call.considered), reverse=True
     )
-    assert (plan.model, plan.index_version) == ("sure", "words-1")
+    assert (plan.record.model, plan.record.index_version) == ("sure", "words-1")
 
 
 @pytest.mark.parametrize(
@@ -99,11 +108,11 @@ def test_story_says_why_a_person_got_the_case(office: Office) -> None:
     """The reason's code, and what more is known of it."""
     mail_id, _ = office.handle(write(HUMAN))
     found = timeline(office.store, case_of(office, mail_id))
-    assert found.state is CaseState.WITH_PERSON
+    assert found.case.state is CaseState.WITH_PERSON
     (mail,) = found.mails
-    assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "person_asked_for")
-    assert mail.why == "the customer asks for a person: 'talk to a human'"
-    assert [sent.kind for sent in mail.sent] == [OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT]
+    assert (mail.record.status, mail.record.reason_code) == (MailStatus.ESCALATED, "person_asked_for")
+    assert mail.record.why == "the customer asks for a person: 'talk to a human'"
+    assert [sent.record.kind for sent in mail.sent] == [OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT]
 
 
 def test_story_shows_a_call_that_was_not_sure_enough(office: Office) -> None:
@@ -123,15 +132,25 @@ def test_story_has_every_mail_of_the_thread(office: Office) -> None:
     found = timeline(office.store, case_of(office, first))
     assert [mail.from_address for mail in found.mails] == [JAMES, DESK]
     (reply,) = found.mails[1].sent
-    assert (reply.kind, reply.recipient, reply.text) == (OutgoingKind.PERSON_REPLY, JAMES, "We look at it.\n")
+    assert (reply.record.kind, reply.record.recipient) == (OutgoingKind.PERSON_REPLY, JAMES)
+    assert reply.text == "We look at it.\n"
+
+
+def test_the_json_of_a_story_has_no_more_of_people_than_its_text(office: Office) -> None:
+    """Rule: what a script gets is to be read, so it has no bytes, no quotations, and the decision only once."""
+    mail = story(office, f"{REFUND}\n\nOn Monday Eve wrote:\n> my secret\n")
+    written = json.loads(mail.model_dump_json())
+    assert "my secret" not in mail.model_dump_json()
+    assert written["plan"]["record"].keys() == PlanSummary.model_fields.keys()
+    assert written["sent"][0]["record"].keys() == OutboxEntry.model_fields.keys()
 
 
 def test_story_shows_a_delivery_that_failed(office: Office) -> None:
     """With the server's last word; the failure that tells the desk of it is there too."""
     office.transport.deliveries = [Delivery(status="failed", detail="550 no such user")]
-    sent = {entry.kind: entry for entry in story(office, REFUND).sent}
+    sent = {entry.record.kind: entry.record for entry in story(office, REFUND).sent}
     answer = sent[OutgoingKind.ANSWER]
-    assert (answer.status, answer.detail, answer.sent_at) == (OutboxStatus.FAILED, "550 no such user", None)
+    assert (answer.status, answer.last_detail, answer.sent_at) == (OutboxStatus.FAILED, "550 no such user", None)
     assert set(sent) == {OutgoingKind.ANSWER, OutgoingKind.FAILURE}
 
 

@@ -58,7 +58,7 @@ def test_pages_of_the_web_and_documents_that_may_not_be_sent_are_no_evidence() -
         SentenceRange(source="document:999", first=0, last=0),
     )
     report = report_on("A refund?", found(*pointers, reason=FindingReason.ONLY_WEB), by_source(DOCUMENTS))
-    assert (report.evidence, report.is_answered) == ((), False)
+    assert (report.evidence, report.result.is_answered) == ((), False)
 
 
 def test_a_page_of_the_web_is_told_as_such_and_draws_nothing_on_the_screen() -> None:

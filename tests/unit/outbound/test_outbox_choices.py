@@ -91,7 +91,7 @@ def test_s62_the_case_says_who_decided(office: Office) -> None:
     apply_choice(office.store, record.id, OutboxChoice.SENT, NOON)
     assert record.case_id is not None
     (mail,) = timeline(office.store, record.case_id).mails
-    (update,) = next(sent.delivery_updates for sent in mail.sent if sent.kind is ANSWER)
+    (update,) = next(sent.delivery_updates for sent in mail.sent if sent.record.kind is ANSWER)
     assert (update.by, update.detail) == (DeliverySource.OPERATOR, "it went out, by the operator")
 
 

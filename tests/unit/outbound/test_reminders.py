@@ -128,7 +128,7 @@ def test_later_reminders_go_to_another_address_whose_people_are_staff(patient: O
     assert [row.recipient for row in reminders(patient)] == [DESK, LEAD]
     told = [mail.desk for mail in why(patient.store, case_of(patient, mail_id)) if mail.kind is REMINDER]
     assert told == ["settings: desk.address", "settings: reminders.address"]
-    sent = [sent.kind for sent in timeline(patient.store, case_of(patient, mail_id)).mails[0].sent]
+    sent = [sent.record.kind for sent in timeline(patient.store, case_of(patient, mail_id)).mails[0].sent]
     assert sent.count(REMINDER) == 2
     order(patient, lines_of(reminders(patient)[1])["close"], sender=LEAD)
     assert patient.store.cases.get_one(case_of(patient, mail_id)).state == "closed"

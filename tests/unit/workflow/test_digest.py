@@ -210,7 +210,7 @@ def test_it_replays_and_is_no_part_of_the_case_whose_mail_carries_it(weekly: Off
     assert OutgoingKind.DIGEST in [entry.kind for entry in replay(weekly.store, [mail_id])]
     case_id = str(one(weekly, mail_id).case_id)
     assert {mail.kind for mail in why(weekly.store, case_id)} == {OutgoingKind.ANSWER}
-    assert [sent.kind for sent in timeline(weekly.store, case_id).mails[0].sent] == [OutgoingKind.ANSWER]
+    assert [sent.record.kind for sent in timeline(weekly.store, case_id).mails[0].sent] == [OutgoingKind.ANSWER]
 
 
 def test_an_answer_to_it_goes_to_the_desk_and_gets_nothing(weekly: Office, clock: At) -> None:
