@@ -25,7 +25,7 @@ from support_agent.core.levels import UNKNOWN
 from support_agent.engine.steps import known_error
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.sender import OutboxSender, SendResult
+from support_agent.outbound.sender import OutboxSender, SendResult, errors_logged
 from support_agent.store.keys import FORGOTTEN, NO_KEY
 from support_agent.store.records import MailId, MailStatus, OutboxEntry, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
@@ -141,16 +141,12 @@ class Notices:
             return False
         why = f"{why}; {len(waiting)} mails wait and continue automatically, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
-        try:
+        with errors_logged("breaker_not_notified"):
             record = self.notify(waiting[0].id, escalated(code, now, why))
             self.store.mails.end(waiting[0].id, MailStatus.ESCALATED, code, why, now)
             self.outbox_sender.deliver(record)
-        except TransientError:
-            raise
-        except SupportAgentError as error:
-            log.critical("breaker_not_notified", code=error.code)
-            return False
-        return True
+            return True
+        return False
 
     def quarantine(self, mail_id: MailId, error: SupportAgentError) -> None:
         """Quarantine a mail whose journey failed, and notify the desk; if sending fails, only `doctor` reports it."""

@@ -20,10 +20,8 @@ from support_agent.cases.hours import Hours
 from support_agent.cases.routing import CaseRouting
 from support_agent.config.settings import Settings
 from support_agent.core.rounds import Rounds
-from support_agent.engine.steps import known_error
-from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.sender import OutboxSender
+from support_agent.outbound.sender import OutboxSender, errors_logged
 from support_agent.store.store import Store
 from support_agent.store.waiting import WaitingCase
 
@@ -84,15 +82,10 @@ class Reminders:
         waited = f"{hours:.0f} {'working hours' if self.settings.hours.has_hours else 'hours'}"
         why = f"waiting since {case.since:%Y-%m-%d %H:%M} UTC, {waited}; reminder {number} of {reminders.most}"
         to = reminders.address if number >= reminders.address_from else ""
-        try:
+        with errors_logged("reminder_failed", case_id=case.case_id):
             mail = self.routing.routed(case.mail_id)
             reminder = self.queue.remind(mail, escalated(EscalationReason.REMINDER, now, why), to)
             self.outbox_sender.deliver(reminder)
-        except TransientError:
-            raise
-        except Exception as error:  # one bad case must not end the loop
-            failed: SupportAgentError = known_error(error, "a reminder")
-            log.critical("reminder_failed", case_id=case.case_id, code=failed.code)
-            return False
-        log.info("case_reminded", case_id=case.case_id, outbox_id=reminder.id, number=number)
-        return True
+            log.info("case_reminded", case_id=case.case_id, outbox_id=reminder.id, number=number)
+            return True
+        return False

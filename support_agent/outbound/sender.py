@@ -9,7 +9,8 @@ tests/unit/workflow/test_stages_failures.py, tests/unit/outbound/test_without_or
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
@@ -18,6 +19,7 @@ import structlog
 
 from support_agent.config.mail_servers import SmtpSettings
 from support_agent.core.observing import UNOBSERVED, Observer
+from support_agent.engine.steps import known_error
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_reports import suppress
@@ -221,6 +223,23 @@ class OutboxSender:
         wait_s = min(wait_s, self.smtp.retry_max_s)
         due_at = self.now() + timedelta(seconds=wait_s)
         self.store.outbox.mark_retry(record.id, delivery.detail, due_at, by=self.worker)
+
+
+@contextmanager
+def errors_logged(event: str, **about: str) -> Iterator[None]:
+    """Log an error of a mail to the desk instead of ending the worker's loop.
+
+    Args:
+        about: What the event tells besides the error's code.
+    Raises:
+        TransientError: the next round tries again.
+    """
+    try:
+        yield
+    except TransientError:
+        raise
+    except Exception as error:
+        log.critical(event, code=known_error(error, event).code, **about)
 
 
 def _not_tried(error: SupportAgentError) -> Delivery:

@@ -18,10 +18,8 @@ from support_agent.answer.alarm import Alarm
 from support_agent.config.settings import Settings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.rounds import Rounds
-from support_agent.engine.steps import known_error
-from support_agent.errors import TransientError
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.sender import OutboxSender
+from support_agent.outbound.sender import OutboxSender, errors_logged
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind, AlarmRecord, AlarmState, Expiring
@@ -132,13 +130,9 @@ class Alarms:
             at=at,
             again_h=watch.alarm_every_h,
         )
-        try:
+        with errors_logged("alarm_failed", kind=kind.value):
             queued = self.queue.alarm(alarm, record, carrier)
             if queued is not None:
                 self.outbox_sender.deliver(queued)
-        except TransientError:
-            raise
-        except Exception as error:  # no alarm must end the loop
-            log.critical("alarm_failed", kind=kind.value, code=known_error(error, "an alarm").code)
-            return False
-        return queued is not None
+            return queued is not None
+        return False

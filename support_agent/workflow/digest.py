@@ -21,11 +21,9 @@ from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
 from support_agent.core.rounds import Rounds
 from support_agent.desk.coverage import Share, coverage_of, growth_of
-from support_agent.engine.steps import known_error
-from support_agent.errors import TransientError
 from support_agent.facts.topics import topics_of
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.sender import OutboxSender
+from support_agent.outbound.sender import OutboxSender, errors_logged
 from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
 from support_agent.store.waiting import WaitingCase
@@ -73,16 +71,12 @@ class WeeklyDigest:
         if not before:
             return False
         carrier = before[-1]
-        try:
+        with errors_logged("digest_failed"):
             queued = self.queue.digest(self.digest(until, now), carrier.id, self.settings.digest.address)
             self.outbox_sender.deliver(queued)
-        except TransientError:
-            raise
-        except Exception as error:  # no digest must not end the loop
-            log.critical("digest_failed", code=known_error(error, "the digest").code)
-            return False
-        log.info("digest_made", outbox_id=queued.id, until=until.isoformat())
-        return True
+            log.info("digest_made", outbox_id=queued.id, until=until.isoformat())
+            return True
+        return False
 
     def last_end(self, now: datetime) -> datetime:
         """The last instant at which a week ended."""
