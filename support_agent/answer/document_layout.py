@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise, zip_longest
 from typing import NamedTuple
 
-from support_agent.answer.final_answer import DocumentItem, Excerpt
+from support_agent.answer.final_answer import DocumentItem
 from support_agent.answer.formatting import table_lines
 from support_agent.answer.shapes import View
+from support_agent.company.documents import Excerpt
 
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
 

@@ -12,23 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from support_agent.company.documents import Excerpt
 from support_agent.company.values import Counted, Customer, Number, Period, SeriesRow, Value
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import language_of
-
-
-class Excerpt(Frozen):
-    """A whole sentence, list item or table row of a document, by position: its fields are those of `Sentence`."""
-
-    index: int
-    heading: str
-    text: str
-    paragraph: int
-    kind: Literal["sentence", "item", "row"]
-    number: int | None = None
-    depth: int = 0
-    cells: tuple[str, ...] = ()
-    is_header: bool = False
 
 
 class DocumentItem(Frozen):

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
+from support_agent.answer.final_answer import DocumentItem, FinalAnswer
 from support_agent.answer.formatting import clean_line, table_lines
 from support_agent.answer.sources import DocumentSource, Rendered, Surface
+from support_agent.company.documents import Excerpt
 from support_agent.errors import GateRefused
 
 BODY_PARTS = frozenset({"sentence", "step", "cell", "row", "rule"})

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
+from support_agent.answer.final_answer import DocumentItem, FinalAnswer
 from support_agent.answer.item_kinds import KINDS
 from support_agent.company.company import Company
-from support_agent.company.documents import Document
+from support_agent.company.documents import Document, Excerpt
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from datetime import date
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, NewType
+from typing import Annotated, NamedTuple, NewType
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ from support_agent.company.front_matter import (
     line_of,
     read_head,
 )
-from support_agent.company.markdown import MarkdownRefused, parse_blocks
+from support_agent.company.markdown import MarkdownRefused, UnitKind, parse_blocks
 from support_agent.company.text import refused_character
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.frozen import Frozen
@@ -44,25 +44,29 @@ MOST_REMEMBERED = 256
 DocumentNumber = NewType("DocumentNumber", int)
 
 
-class Sentence(Frozen):
-    """One whole sentence (or list item, or table row) of a document.
+class Excerpt(Frozen):
+    """One whole sentence, list item or table row of a document, as it is stored with an answer.
 
     `index` counts from 0 over the document; `text` is plain text with inline Markdown removed; `heading` is the nearest
-    heading above ("" for none); `paragraph` counts blocks, so that a block's sentences can be rendered together; `line`
-    is the 1-based line of the file where it starts. `number`, `depth`, `cells` and `is_header` are those of
-    `markdown.Unit`.
+    heading above ("" for none); `paragraph` counts blocks, so that a block's sentences can be rendered together.
+    `number`, `depth`, `cells` and `is_header` are those of `markdown.Unit`.
     """
 
     index: int
-    text: str
     heading: str
+    text: str
     paragraph: int
-    kind: Literal["sentence", "item", "row"]
-    line: int
+    kind: UnitKind
     number: int | None = None
     depth: int = 0
     cells: tuple[str, ...] = ()
     is_header: bool = False
+
+
+class Sentence(Excerpt):
+    """An excerpt in its file; `line` is the 1-based line where it starts."""
+
+    line: int
 
 
 class Document(Frozen):

@@ -9,13 +9,12 @@ from support_agent.answer.final_answer import (
     CalculationItem,
     ClarificationItem,
     DocumentItem,
-    Excerpt,
     FieldItem,
     Operand,
     RecordItem,
     TableItem,
 )
-from support_agent.company.documents import Document, Sentence
+from support_agent.company.documents import Document, Excerpt, Sentence
 from support_agent.company.front_matter import DocumentDelivery
 from support_agent.company.values import Customer
 from support_agent.core.levels import CUSTOMER

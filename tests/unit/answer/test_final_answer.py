@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
-from support_agent.answer.final_answer import Answer, DocumentItem, Excerpt, FieldItem, with_answer
+from support_agent.answer.final_answer import Answer, DocumentItem, FieldItem, with_answer
+from support_agent.company.documents import Excerpt
 from support_agent.company.values import Count
 
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
+from support_agent.answer.final_answer import DocumentItem, FinalAnswer
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render
 from support_agent.answer.sources import DocumentSource, Rendered, Span, TemplateSource
 from support_agent.answer.templates import Templates
+from support_agent.company.documents import Excerpt
 from support_agent.company.text import collapse
 from support_agent.errors import GateRefused
 from support_agent.ops.template_samples import sample_items

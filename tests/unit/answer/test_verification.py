@@ -11,7 +11,6 @@ from support_agent.answer.final_answer import (
     CalculationItem,
     ClarificationItem,
     DocumentItem,
-    Excerpt,
     FieldItem,
     FinalAnswer,
     Item,
@@ -22,6 +21,7 @@ from support_agent.answer.final_answer import (
 )
 from support_agent.answer.verification import Verifier
 from support_agent.company.company import Company
+from support_agent.company.documents import Excerpt
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused
 from support_agent.ops.template_tests import around
