@@ -16,6 +16,8 @@ from support_agent.config.desk_page import DeskPageSettings
 from support_agent.desk_page import (
     backtest,
     case,
+    case_forms,
+    case_preview,
     document_edit,
     documents,
     drafts,
@@ -36,6 +38,8 @@ from support_agent.transport.openid import Provider
 PAGES: tuple[Page, ...] = (
     *queue.PAGES,
     *case.PAGES,
+    *case_forms.PAGES,
+    *case_preview.PAGES,
     *evidence.PAGES,
     *templates_view.PAGES,
     *drafts.PAGES,
