@@ -23,6 +23,7 @@ from support_agent.ops.backup.restoring import Restored, restore
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
+from support_agent.workflow.versions import keep_company
 from support_agent.workflow.worker import Worker
 from tests.fakes_journey import NOON, Clock, Office, open_office
 from tests.fakes_worker import FakeMailbox
@@ -63,11 +64,13 @@ def live(office: Office, mailbox: FakeMailbox, at: At = lambda _mail_id, _place:
     """One life of the program with `run --once`, with the real engine; `Shift` is the same with one in memory."""
     watch, decider = Points(at), office.decider
     store, transport = watch.watched(office.store), watch.watched(office.transport)
-    stages = wire(office.settings, store, transport, decider.company, decider.templates, lambda: decider, office.clock)
-    stages.keep_company()
+    wired = wire(office.settings, store, transport, decider.company, decider.templates, lambda: decider, office.clock)
+    keep_company(store, decider.company)
     engine = Engine(engine_url(office.settings.store.url), executor_id(secrets.token_hex(4)), FAST)
-    journeys = engine.serve("", lambda mail_id, steps: handle(MailId(mail_id), watch.steps_of(mail_id, steps), stages))
-    worker = Worker(office.settings, office.store, stages, journeys, lambda: mailbox, office.clock)
+    journeys = engine.serve(
+        "", lambda mail_id, steps: handle(MailId(mail_id), watch.steps_of(mail_id, steps), wired.stages)
+    )
+    worker = Worker(office.settings, office.store, wired, journeys, lambda: mailbox, office.clock)
     worker.recover()
     engine.launch()
     try:

@@ -78,8 +78,8 @@ def reason(office: Office, mail_id: MailId) -> str | None:
 
 def digest(office: Office, mail_id: MailId) -> OutboxRecord:
     """A digest that a mail carries."""
-    stages, now = office.stages, office.clock()
-    return stages.queue.digest(stages.digest.digest(now, now), mail_id, DESK)
+    wired, now = office.wired, office.clock()
+    return wired.queue.digest(wired.digest.digest(now, now), mail_id, DESK)
 
 
 def remind(office: Office, mail_id: MailId) -> OutboxRecord:

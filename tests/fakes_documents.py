@@ -18,7 +18,7 @@ from support_agent.config.settings import Settings
 from support_agent.ops.backtest.contradictions import Numbered
 from support_agent.ops.backtest.judging import AnswerMatcher
 from support_agent.ops.backtest.running import Bench, todays
-from support_agent.workflow.stages import Stages
+from support_agent.workflow.wired import Wired
 from tests.fakes_journey import DESK, TODAY, Office, make_company, office_in
 from tests.fakes_page import BY_PROXY, Browser, forms_of
 from tests.unit.ops.backtest.made import MEANING
@@ -39,7 +39,7 @@ def with_files(office: Office) -> Office:
     company = office.settings.company
     loaded = Company.load(company), Templates.load(company.templates)
     office = replace(office, decider=replace(office.decider, company=loaded[0], templates=loaded[1]))
-    office.stages.keep_company()
+    office.keep_company()
     return office
 
 
@@ -67,10 +67,10 @@ class Editor(Browser):
 
     def __post_init__(self) -> None:
         @lru_cache(maxsize=1)
-        def stages_of(_stamp: object) -> Stages:
-            return with_files(self.office).stages
+        def wired_with(_stamp: object) -> Wired:
+            return with_files(self.office).wired
 
-        self.stages = lambda: stages_of(stamp_of(self.office.settings.company))
+        self.wired = lambda: wired_with(stamp_of(self.office.settings.company))
         self.bench = partial(bench_on, self.office)
         super().__post_init__()
 

@@ -52,6 +52,8 @@ from support_agent.tools.fact_room import FactRooms
 from support_agent.transport.submission import Delivery
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Stages
+from support_agent.workflow.versions import keep_company
+from support_agent.workflow.wired import Wired
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_by
 
@@ -219,6 +221,10 @@ class Office:
 
     @property
     def stages(self) -> Stages:
+        return self.wired.stages
+
+    @property
+    def wired(self) -> Wired:
         return wire(
             self.settings,
             self.store,
@@ -236,6 +242,10 @@ class Office:
         """What `try` and `replay --plan` run mails through."""
         company, templates = self.decider.company, self.decider.templates
         return dry_run_of(self.settings, company, templates, lambda: self.decider, self.lookup_txt)
+
+    def keep_company(self) -> None:
+        """Keep the company's words in the store."""
+        keep_company(self.store, self.decider.company)
 
     def receive(self, raw: bytes) -> MailId:
         """Record a mail as the agent's loop does."""
@@ -293,13 +303,13 @@ def company_store(company: CompanySettings, empty_store: Path) -> Path:
     path = company.policies.parent / "with-company.sqlite3"
     with Store.open(f"sqlite:///{shutil.copy(empty_store, path)}", packaged("migrations")) as store:
         office = open_office(company, store)
-        office.stages.keep_company()
+        office.keep_company()
         office.decider.company.accounts.close()
     return path
 
 
 def open_office(company: CompanySettings, store: Store) -> Office:
-    """An office of that company on a store; its words are kept there with `office.stages.keep_company()`."""
+    """An office of that company on a store; its words are kept there with `office.keep_company()`."""
     files, templates = loaded(company)
     settings = Settings(
         company=company,

@@ -24,7 +24,7 @@ from support_agent.desk_page.sign_in import Entrance, ProxyEntrance
 from support_agent.desk_page.site import open_site
 from support_agent.desk_page.trials import OpenBench
 from support_agent.desk_page.visit import Desk, Page, Shown
-from support_agent.workflow.stages import Stages
+from support_agent.workflow.wired import Wired
 from tests.fakes_journey import DESK, Office
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def bare_site(
     settings: Settings, entrance: Entrance, now: Callable[[], datetime], pages: Sequence[Page] = HOME
 ) -> ASGIApp:
     """The site with pages that need neither store nor company."""
-    desk = Desk(settings, cast("Store", None), cast("Callable[[], Stages]", None), now)
+    desk = Desk(settings, cast("Store", None), cast("Callable[[], Wired]", None), now)
     return open_site(desk, Sessions(settings.desk_page, now), entrance, pages)
 
 
@@ -84,14 +84,14 @@ def bare_site(
 class Browser:
     """A person at the page, signed in by the proxy's header.
 
-    `stages` are wired anew for each request if none are given. `checkup` and `backtests` are made of the page's
+    `wired` is made anew for each request if none is given. `checkup` and `backtests` are made of the page's
     settings.
     """
 
     office: Office
     address: str = DESK
     page: DeskPageSettings = BY_PROXY
-    stages: Callable[[], Stages] | None = None
+    wired: Callable[[], Wired] | None = None
     checkup: Callable[[Settings], Checkup | None] = lambda _: None
     backtests: Callable[[Settings], Backtests | None] = lambda _: None
     bench: OpenBench | None = None
@@ -99,9 +99,9 @@ class Browser:
     def __post_init__(self) -> None:
         settings = self.office.settings.model_copy(update={"desk_page": self.page})
         self.office = replace(self.office, settings=settings)
-        stages = self.stages or (lambda: self.office.stages)
+        wired = self.wired or (lambda: self.office.wired)
         parts = self.checkup(settings), self.backtests(settings), self.bench
-        self.desk = Desk(settings, self.office.store, stages, self.office.clock, *parts)
+        self.desk = Desk(settings, self.office.store, wired, self.office.clock, *parts)
         self.site = open_site(self.desk, Sessions(self.page, self.office.clock), ProxyEntrance(self.page), PAGES)
         self.client = self.client_of(self.site, self.page)
 

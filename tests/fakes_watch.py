@@ -76,7 +76,7 @@ class Watched:
             lambda: office.decider,
             office.clock,
             observer=self.observer,
-        )
+        ).stages
 
     def handle(self, raw: bytes) -> MailId:
         """Take a mail to its end, as the engine does."""

@@ -234,7 +234,7 @@ class Shift:
         return Worker(
             settings=self.office.settings,
             store=self.office.store,
-            stages=self.office.stages,
+            wired=self.office.wired,
             engine=self.engine,
             open_mailbox=lambda: self.mailbox,
             now=self.office.clock,
@@ -274,7 +274,7 @@ def read_all(office: Office, client: FakeClient) -> list[MailId]:
     with patch("support_agent.transport.mailbox.connect", lambda _settings: client):
         for _ in range(2):
             engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-            Worker(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
+            Worker(office.settings, office.store, office.wired, engine, open_mailbox, office.clock).run_once(Event())
     return [mail.id for mail in office.store.mails.find()]
 
 

@@ -36,6 +36,7 @@ from support_agent.transport.submission import Delivery
 from support_agent.watch.health import WatchedWorker
 from support_agent.watch.observer import WorkerObserver
 from support_agent.workflow.stages import Stages
+from support_agent.workflow.wired import Wired
 from tests.fakes_journey import Office, loaded, make_company, open_office, with_agent, write
 from tests.fakes_worker import FakeMailbox, with_imap
 
@@ -200,18 +201,18 @@ class Fleet:
             }
             settings = office.settings.model_copy(update=changes)
 
-            def open_stages(_store: Store, worker: str) -> Stages:
-                sender = replace(office.stages.outbox_sender, worker=worker)
-                stages = replace(office.stages, outbox_sender=sender)
-                stages.keep_company()
-                return stages
+            def open_wired(_store: Store, worker: str) -> Wired:
+                office.keep_company()
+                wired = office.wired
+                sender = replace(wired.stages.outbox_sender, worker=worker)
+                return replace(wired, stages=replace(wired.stages, outbox_sender=sender))
 
             parts = WorkerParts(
                 settings=settings,
                 watched=WatchedWorker(settings, WorkerObserver("", time.monotonic), office.clock),
                 open_store=lambda: nullcontext(store),
                 open_mailbox=self.mailbox,
-                open_stages=open_stages,
+                open_wired=open_wired,
                 now=office.clock,
                 handle=self._handle,
             )

@@ -27,7 +27,7 @@ from support_agent.desk_page.site import open_site
 from support_agent.desk_page.visit import Desk
 from support_agent.ops.backtest.running import Bench
 from support_agent.store.store import Store
-from support_agent.workflow.stages import Stages
+from support_agent.workflow.wired import Wired
 from tests.fakes_documents import bench_on, with_files
 from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, STRANGER, TODAY, Office, make_company, open_office, write
 from tests.fakes_journey import with_autonomy as in_modes
@@ -45,7 +45,7 @@ def made_desk(folder: Path) -> Iterator[Office]:
     with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
         store.upgrade()
         office = open_office(company, store)
-        office.stages.keep_company()
+        office.keep_company()
         _day(office)
         yield in_modes(office, start=Mode.APPROVE)
         office.decider.company.accounts.close()
@@ -115,13 +115,13 @@ def _desk(office: Office, folder: Path) -> Desk:
     backtests = Backtests(office.settings, workspace / CONFIG_FILE, workspace / "backtest-work", COMMAND)
 
     @lru_cache(maxsize=1)
-    def stages_of(_stamp: object) -> Stages:
-        return with_files(office).stages
+    def wired_with(_stamp: object) -> Wired:
+        return with_files(office).wired
 
-    def stages() -> Stages:
-        return stages_of(stamp_of(office.settings.company))
+    def wired() -> Wired:
+        return wired_with(stamp_of(office.settings.company))
 
     def bench(changed: Settings, collection: str) -> Bench:
         return bench_on(office, changed, collection)
 
-    return Desk(office.settings, office.store, stages, office.clock, backtests=backtests, bench=bench)
+    return Desk(office.settings, office.store, wired, office.clock, backtests=backtests, bench=bench)

@@ -18,20 +18,21 @@ from support_agent.models.progress import stderr_progress
 from support_agent.store.store import Store
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.submission import SmtpTransport
+from support_agent.workflow.versions import keep_company
 
 if TYPE_CHECKING:
     from support_agent.models.writer import LanguageModel
     from support_agent.workflow.decide import Decider
-    from support_agent.workflow.stages import Stages
+    from support_agent.workflow.wired import Wired
 
 
 @contextmanager
-def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]]:
+def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Wired]]]:
     """Open what the desk's page works with, beside a running worker, which sends what people decide.
 
     Yields:
-        The store, and what returns the stages with the company's files as they are now. They have no language model
-        and an empty index: a document that a person chooses needs neither, but for its sections the embedders.
+        The store, and what returns the agent with the company's files as they are now. It has no language model and
+        an empty index: a document that a person chooses needs neither, but for its sections the embedders.
     Raises:
         ConfigError: a file of the company or the database cannot be used.
     """
@@ -41,7 +42,7 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
     loading, opening = Lock(), Lock()
 
     @lru_cache(maxsize=1)
-    def stages_of(stamp: Stamp) -> Stages:
+    def wired_with(stamp: Stamp) -> Wired:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
 
         @cache
@@ -61,13 +62,12 @@ def open_desk(settings: Settings) -> Iterator[tuple[Store, Callable[[], Stages]]
                 return opened()
 
         transport = SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now)
-        made = wire(settings, store, transport, company, templates, decider, utc_now)
-        made.keep_company()
-        return made
+        keep_company(store, company)
+        return wire(settings, store, transport, company, templates, decider, utc_now)
 
-    def stages() -> Stages:
+    def wired() -> Wired:
         with loading:
-            return stages_of(stamp_of(settings.company))
+            return wired_with(stamp_of(settings.company))
 
     with open_store(settings) as store:
-        yield store, stages
+        yield store, wired

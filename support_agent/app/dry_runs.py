@@ -64,8 +64,8 @@ def dry_run_of(
     from support_agent.pipeline import handle
 
     def journey_on(changed: Settings, store: Store, transport: Transport, now: Callable[[], datetime]) -> Journey:
-        stages = wire(changed, store, transport, company, templates, decider, now, lookup_txt=lookup_txt)
-        return lambda mail_id, steps: handle(mail_id, steps, stages)
+        wired = wire(changed, store, transport, company, templates, decider, now, lookup_txt=lookup_txt)
+        return lambda mail_id, steps: handle(mail_id, steps, wired.stages)
 
     return DryRun(settings, company.accounts, journey_on, modes)
 

@@ -1,4 +1,4 @@
-"""Wires the rooms: the store, the decider, and the stages of the journey, as the settings say.
+"""Wires the rooms: the store, the decider, and all that works on mails, as the settings say.
 
 This room decides nothing about a mail. The others open their own models and indexes (`models.opening`,
 `facts.opening`). Slow modules (model, index, engine) are imported inside functions, so that `show` and `replay` start
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from support_agent.models.writer import LanguageModel
     from support_agent.planner.combiner import Calibration
     from support_agent.workflow.decide import Decider
-    from support_agent.workflow.stages import Stages
+    from support_agent.workflow.wired import Wired
 
 
 def open_calibration(settings: Settings, company: Company) -> Calibration:
@@ -141,8 +141,8 @@ def wire(
     lookup_txt: TxtLookup | None = None,
     worker: str = "",
     observer: Observer = UNOBSERVED,
-) -> Stages:
-    """Wire the stages of the journey, for the worker or for a dry run on a temporary store.
+) -> Wired:
+    """Wire an agent on a store, for the worker, for the desk's page or, on a temporary store, for a dry run.
 
     Args:
         decider: Returns the decider; called only when a mail needs it.
@@ -172,6 +172,7 @@ def wire(
     from support_agent.workflow.labelling import Labelling
     from support_agent.workflow.staff_replies import StaffReplies
     from support_agent.workflow.stages import Stages
+    from support_agent.workflow.wired import Wired
 
     senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())
     rates = Rates(store, settings.agent)
@@ -187,7 +188,7 @@ def wire(
     labelling = Labelling(store, company, autonomy, now)
     desk = DeskCommands(store, settings, company, decider, routing, queue, labelling, approval, now)
     notices = Notices(store, rates, queue, outbox_sender, routing, now)
-    return Stages(
+    stages = Stages(
         store=store,
         settings=settings,
         company=company,
@@ -197,14 +198,22 @@ def wire(
         rates=rates,
         breaker=breaker,
         autonomy=autonomy,
-        desk=desk,
         staff_replies=StaffReplies(store, settings, desk, routing, rates, notices, now),
         reports=Reports(store, settings, now),
         queue=queue,
         outbox_sender=outbox_sender,
         notices=notices,
+        now=now,
+    )
+    return Wired(
+        company=company,
+        templates=templates,
+        decider=decider,
+        routing=routing,
+        queue=queue,
+        stages=stages,
+        desk=desk,
         reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
         digest=WeeklyDigest(store, settings, company, breaker, queue, outbox_sender, now),
         alarms=Alarms(store, settings, queue, outbox_sender, now, observer),
-        now=now,
     )

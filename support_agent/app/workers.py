@@ -45,6 +45,8 @@ from support_agent.workflow.membership import Membership
 from support_agent.workflow.renewal import Renewal
 from support_agent.workflow.sent_answers import SentAnswers
 from support_agent.workflow.stages import Stages
+from support_agent.workflow.versions import audit_versions, keep_company
+from support_agent.workflow.wired import Wired
 from support_agent.workflow.worker import Worker
 
 
@@ -57,9 +59,9 @@ class WorkerParts:
     """Is notified of what is opened."""
     open_store: Callable[[], AbstractContextManager[Store]]
     open_mailbox: Callable[[], AbstractContextManager[Inbox]]
-    open_stages: Callable[[Store, str], Stages]
-    """Opens the stages with the company's files as they are now, for the worker of this name."""
-    look_at_sent: Callable[[Store, Stages], tuple[SentFolder, SentAnswers]] | None = None
+    open_wired: Callable[[Store, str], Wired]
+    """Wires the agent with the company's files as they are now, for the worker of this name."""
+    look_at_sent: Callable[[Store, Wired], tuple[SentFolder, SentAnswers]] | None = None
     """What looks after the Sent folder; None: nothing does."""
     now: Callable[[], datetime] = utc_now
     handle: Callable[[MailId, Steps, Stages], str] = handle
@@ -130,14 +132,14 @@ def _started(brand: str, parts: WorkerParts, engine: Engine) -> Iterator[Worker]
         membership = Membership(store.leases, itself, settings.engine.lease_s, parts.now, time.monotonic)
         files = Renewal(
             lambda: stamp_of(settings.company),
-            lambda: parts.open_stages(store, itself),
+            lambda: parts.open_wired(store, itself),
             lambda before: _reopened(before, parts, store, itself),
         )
 
         def journey(mail_id: str, steps: Steps) -> str:
             vault = store.database.vault
             sealed = steps.sealed(partial(vault.record, mail_id), vault.recorded)
-            return parts.handle(MailId(mail_id), sealed, files.current)
+            return parts.handle(MailId(mail_id), sealed, files.current.stages)
 
         journeys = engine.serve(brand, journey, parts.watched.observer)
         parts.watched.opened(store, lambda: files.problem, journeys.in_hand)
@@ -148,16 +150,16 @@ def _started(brand: str, parts: WorkerParts, engine: Engine) -> Iterator[Worker]
 
 
 def _worker(
-    parts: WorkerParts, store: Store, membership: Membership, journeys: Journeys, files: Renewal[Stages]
+    parts: WorkerParts, store: Store, membership: Membership, journeys: Journeys, files: Renewal[Wired]
 ) -> Worker:
     started_anew: set[MailId] = set()
 
-    def worker_on(stages: Stages) -> Worker:
-        folder, answers = parts.look_at_sent(store, stages) if parts.look_at_sent is not None else (None, None)
+    def worker_on(wired: Wired) -> Worker:
+        folder, answers = parts.look_at_sent(store, wired) if parts.look_at_sent is not None else (None, None)
         return Worker(
             settings=parts.settings,
             store=store,
-            stages=stages,
+            wired=wired,
             engine=journeys,
             open_mailbox=parts.open_mailbox,
             now=parts.now,
@@ -165,7 +167,7 @@ def _worker(
             sent_folder=folder,
             sent_answers=answers,
             is_outdated=lambda: files.is_outdated,
-            renewed=lambda: worker_on(stages) if (stages := files.renew()) is not None else None,
+            renewed=lambda: worker_on(wired) if (wired := files.renew()) is not None else None,
             membership=membership,
             started_anew=started_anew,
             observer=parts.watched.observer,
@@ -174,11 +176,11 @@ def _worker(
     return worker_on(files.current)
 
 
-def _reopened(before: Stages, parts: WorkerParts, store: Store, worker: str) -> Stages:
+def _reopened(before: Wired, parts: WorkerParts, store: Store, worker: str) -> Wired:
     require_sound_files(parts.settings)
-    stages = parts.open_stages(store, worker)
+    wired = parts.open_wired(store, worker)
     before.company.accounts.close()
-    return stages
+    return wired
 
 
 @contextmanager
@@ -192,9 +194,11 @@ def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker
 
     with closing(SmtpTransport(settings.smtp, tokens, utc_now, observer=observer)) as transport:
 
-        def open_stages(store: Store, worker: str) -> Stages:
+        def open_wired(store: Store, worker: str) -> Wired:
             decider = open_decider(settings, stderr_progress(), in_memory=False, model=observed(model, observer))
-            stages = wire(
+            keep_company(store, decider.company)
+            audit_versions(store, decider.company, decider.templates.version, settings, utc_now())
+            return wire(
                 settings,
                 store,
                 transport,
@@ -206,18 +210,15 @@ def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker
                 worker=worker,
                 observer=observer,
             )
-            stages.keep_company()
-            stages.audit_versions()
-            return stages
 
         yield WorkerParts(
             settings=settings,
             watched=watched,
             open_store=lambda: open_store(settings),
             open_mailbox=open_mailbox,
-            open_stages=open_stages,
-            look_at_sent=lambda store, stages: (
+            open_wired=open_wired,
+            look_at_sent=lambda store, wired: (
                 SentFolder(store, settings.imap, open_mailbox, utc_now),
-                SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
+                SentAnswers(store, settings, wired.desk.labelling, open_mailbox, utc_now),
             ),
         )

@@ -20,7 +20,7 @@ from support_agent.errors import SupportAgentError
 if TYPE_CHECKING:
     from support_agent.config.settings import Settings
     from support_agent.ops.backtest.running import Bench
-    from support_agent.workflow.stages import Stages
+    from support_agent.workflow.wired import Wired
 
 log = structlog.get_logger(__name__)
 
@@ -44,18 +44,18 @@ def desk(config: ConfigOption = None) -> None:
     def bench(changed: Settings, collection: str) -> Bench:
         return open_bench(changed, PROVEN_BY_MAIL, without_model=True, collection=collection)
 
-    with open_desk(settings) as (store, stages):
-        desk = Desk(settings, store, stages, now, Checkup(settings, real_probes), backtests, bench)
+    with open_desk(settings) as (store, wired):
+        desk = Desk(settings, store, wired, now, Checkup(settings, real_probes), backtests, bench)
         page = open_page(desk, typer.echo)
-        opening = Thread(target=_open_search, args=(stages,), name="opens-the-search")
+        opening = Thread(target=_open_search, args=(wired,), name="opens-the-search")
         opening.start()
         serve(page, settings.desk_page, stopped_by_signal())
         opening.join()  # its libraries do not survive a process that ends meanwhile
 
 
-def _open_search(stages: Callable[[], Stages]) -> None:
+def _open_search(wired: Callable[[], Wired]) -> None:
     """Open the embedding models, so that the first preview need not wait for them."""
     try:
-        stages().decider()
+        wired().decider()
     except SupportAgentError as error:
         log.warning("search_not_opened", code=error.code, error=str(error))

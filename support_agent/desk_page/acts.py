@@ -78,7 +78,8 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> 
         PermanentError: it may not be carried out; the message says why. GateRefused, ToolCallRejected: the document
             cannot be sent. Nothing was sent then. TransientError with the code `KEPT`: the worker carries it out later.
     """
-    stages = desk.stages()
+    wired = desk.wired()
+    stages = wired.stages
     raw = _mail(desk, person, offer.packet, act)
     if act.command is Command.OWN_WORDS:
         _check_words(desk, offer, raw)
@@ -95,9 +96,9 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> 
         if seen not in (state_of(desk, case), state_of(desk, case, without=mail.id)):  # the same act may be in it
             raise PermanentError("the case has changed since you opened it", code=CHANGED)
         if (given := given_in(received.message)) is not None:
-            stages.desk.carry_out(mail, given)
+            wired.desk.carry_out(mail, given)
         else:
-            stages.desk.pass_on(mail, offer.packet, offer.customer_mail, received.message.visible_text)()
+            wired.desk.pass_on(mail, offer.packet, offer.customer_mail, received.message.visible_text)()
         desk.store.mails.end(received.id, MailStatus.FILED, None, act.said, desk.now())
     except TransientError as error:  # the mail stays `new`, so the worker goes on where this ended
         raise TransientError(str(error), code=KEPT) from error
@@ -109,7 +110,7 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> 
 def as_passed_on(desk: Desk, person: Person, offer: Offer, act: Act) -> str:
     """Own words as the customer would get them: what reads like a signature or a quotation is left out, as by mail."""
     words = parse(_mail(desk, person, offer.packet, act)).visible_text
-    packet = desk.stages().routing.threads.packet_as_sent(offer.packet)
+    packet = desk.wired().routing.threads.packet_as_sent(offer.packet)
     return own_words(words, packet) if packet is not None else words.strip()
 
 

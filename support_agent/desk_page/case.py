@@ -57,11 +57,11 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
         problem: Why the words of the form were not sent.
     """
     case_id = CaseId(visit.path["case"])
-    story, stages = timeline(desk.store, case_id), desk.stages()
-    offer, choice = stages.desk.offer(case_id), choice_in(visit.query.get("choose"))
-    preview, refused = previewed(desk, stages, case_id, offer, choice)
+    story, wired = timeline(desk.store, case_id), desk.wired()
+    offer, choice = wired.desk.offer(case_id), choice_in(visit.query.get("choose"))
+    preview, refused = previewed(desk, wired, case_id, offer, choice)
     record = story.case
-    to, passed_on = recipient(stages, offer), _passed_on(desk, visit, offer)
+    to, passed_on = recipient(desk, wired, offer), _passed_on(desk, visit, offer)
     values = {
         "story": story,
         "entries": tuple(_entry(desk, mail) for mail in story.mails),
@@ -79,9 +79,9 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
         "previewed": _digest(passed_on) if passed_on else "",
         "goes_to": to.sender.address if to is not None else "",
         "chosen": choice.text if choice is not None else "",
-        "considered": considered(stages.company, _asked(story, offer), to) if to else (),
-        "groups": groups(stages.company, to) if to else (),
-        "parts": parts(stages.company, choice, to) if to and choice else None,
+        "considered": considered(wired.company, _asked(story, offer), to) if to else (),
+        "groups": groups(wired.company, to) if to else (),
+        "parts": parts(wired.company, choice, to) if to and choice else None,
         "staff": sorted(staff_addresses(desk.settings)),
         "may_answer": visit.may(Role.ANSWER),
         "is_closed": record.state is CaseState.CLOSED,

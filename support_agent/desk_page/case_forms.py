@@ -57,7 +57,7 @@ def _carried_out(desk: Desk, visit: Visit, what: str) -> Result:
             _undo(desk, visit, case_id)
             return SeeOther(here, visit.wording("said.undone"))
         command = next((one for one in Command if one.value == what), None)
-        offer = desk.stages().desk.offer(case_id)
+        offer = desk.wired().desk.offer(case_id)
         if command is None or offer is None or not (visit.form.get("key") or command is Command.OWN_WORDS):
             return SeeOther(here, _ordered(desk, visit, case_id, what))
         if command in SENDING and is_of_another(record, visit):
@@ -112,7 +112,7 @@ def _undo(desk: Desk, visit: Visit, case_id: CaseId) -> None:
     if row.status is OutboxStatus.PROPOSED:  # it does not leave by itself
         raise NotFound
     by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, on the desk's page", LabelSource.COMMAND)
-    desk.stages().desk.approval.undo(row.id, by)()
+    desk.wired().desk.approval.undo(row.id, by)()
 
 
 PAGES = (Page("/cases/{case}", act, Role.ANSWER, "POST"),)

@@ -19,18 +19,18 @@ from support_agent.outbound.rendered_mail import RenderedMail
 from support_agent.store.records import CaseId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.desk_commands import Offer
-from support_agent.workflow.stages import Stages
+from support_agent.workflow.wired import Wired
 
 
 def frame(desk: Desk, visit: Visit) -> Result:
     """The HTML of an answer: one of the outbox, or, with `choose` in the address, the preview of that choice."""
     case_id = CaseId(visit.path["case"])
     if (choice := choice_in(visit.query.get("choose"))) is not None:
-        stages = desk.stages()
-        offer = stages.desk.offer(case_id)
+        wired = desk.wired()
+        offer = wired.desk.offer(case_id)
         if offer is None:
             raise NotFound
-        return Framed(_made(stages, offer, choice).html)
+        return Framed(_made(wired, offer, choice).html)
     row = row_of_case(desk, case_id, visit.query.get("id", ""))
     record = desk.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
     if record is None or row.kind.is_for_desk or row.kind is OutgoingKind.PERSON_REPLY:
@@ -53,28 +53,28 @@ def waiting(desk: Desk, case_id: CaseId, offer: Offer | None) -> AnswerPreview |
     return AnswerPreview(subject, lines, f"/cases/{case_id}/frame?id={row.id}")
 
 
-def recipient(stages: Stages, offer: Offer | None) -> Recipient | None:
+def recipient(desk: Desk, wired: Wired, offer: Offer | None) -> Recipient | None:
     """Whom an answer in this case goes to."""
     if offer is None:
         return None
-    sender = stages.routing.senders.of(offer.customer_mail)
-    customer = stages.company.known_customer(sender.address, sender.level)
-    locale = stages.queue.templates.locale_of(customer, stages.settings.company.locale)
-    return Recipient(sender, customer, locale, stages.settings.company.day_of(stages.now()))
+    sender = wired.routing.senders.of(offer.customer_mail)
+    customer = wired.company.known_customer(sender.address, sender.level)
+    locale = wired.templates.locale_of(customer, desk.settings.company.locale)
+    return Recipient(sender, customer, locale, desk.today)
 
 
 def previewed(
-    desk: Desk, stages: Stages, case_id: CaseId, offer: Offer | None, choice: PersonChoice | None
+    desk: Desk, wired: Wired, case_id: CaseId, offer: Offer | None, choice: PersonChoice | None
 ) -> tuple[AnswerPreview | None, str]:
     """A choice as the customer would get it, or why it cannot be sent."""
     if choice is None or offer is None:
         return None, ""
     try:
-        made = _made(stages, offer, choice)
+        made = _made(wired, offer, choice)
     except SupportAgentError as error:
         return None, str(error)
     address = f"/cases/{case_id}/frame?choose={choice.text}"
-    return shown_answer(made, address, desk.now(), stages.company.accounts.queries), ""
+    return shown_answer(made, address, desk.now(), wired.company.accounts.queries), ""
 
 
 def choice_in(text: str | None) -> PersonChoice | None:
@@ -94,9 +94,9 @@ def row_of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxRecord:
     return row
 
 
-def _made(stages: Stages, offer: Offer, choice: PersonChoice) -> RenderedMail:
-    _, final = stages.desk.chosen_answer(offer.customer_mail, choice)
-    return stages.queue.rendered(final)
+def _made(wired: Wired, offer: Offer, choice: PersonChoice) -> RenderedMail:
+    _, final = wired.desk.chosen_answer(offer.customer_mail, choice)
+    return wired.queue.rendered(final)
 
 
 PAGES = (Page("/cases/{case}/frame", frame),)

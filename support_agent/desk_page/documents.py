@@ -166,10 +166,10 @@ def _preview(desk: Desk, visit: Visit, number: int, language: str | None) -> tup
 
 
 def _mail(desk: Desk, number: int, language: str | None, question: str) -> RenderedMail:
-    stages, locale = desk.stages(), desk.settings.company.locale
-    company, templates = stages.company, stages.queue.templates
+    wired, locale = desk.wired(), desk.settings.company.locale
+    company, templates = wired.company, wired.templates
     asking = question[:MAX_QUESTION]
-    return document_mail(stages.decider(), company, templates, number, language or locale, asking, desk.now())
+    return document_mail(wired.decider(), company, templates, number, language or locale, asking, desk.now())
 
 
 def document_number(text: str) -> int:

@@ -213,7 +213,7 @@ def _mails(
     if draft.place.kind is FileKind.TEMPLATE:
         return list(sample_mails(draft.place.name, Templates.load(company.templates)))
     asking = question[:MAX_QUESTION]
-    return [draft_mail(desk.stages().decider(), company, number, language, asking, desk.now())]
+    return [draft_mail(desk.wired().decider(), company, number, language, asking, desk.now())]
 
 
 def _framed(desk: Desk, mail: RenderedMail) -> AnswerPreview:

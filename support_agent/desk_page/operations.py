@@ -144,11 +144,11 @@ def _limits(desk: Desk) -> tuple[Limit, ...]:
 
 def _versions(desk: Desk) -> dict[str, str]:
     """What decides now, by the code of its words."""
-    stages, settings = desk.stages(), desk.settings
+    wired, settings = desk.wired(), desk.settings
     return {
         "program": version("support-agent"),
-        "company_files": stages.company.version[:VERSION_CHARACTERS],
-        "templates": stages.queue.templates.version[:VERSION_CHARACTERS],
+        "company_files": wired.company.version[:VERSION_CHARACTERS],
+        "templates": wired.templates.version[:VERSION_CHARACTERS],
         "language_model": _language_model(settings),
         "embedding": ", ".join(model.title for model in needed_models(settings)),
         "calibration": _calibration(settings),

@@ -21,7 +21,7 @@ from support_agent.desk_page.people import Person, Role
 from support_agent.desk_page.trials import OpenBench, Trials
 from support_agent.desk_page.wording import Wording
 from support_agent.store.store import Store
-from support_agent.workflow.stages import Stages
+from support_agent.workflow.wired import Wired
 
 NONE = "-"
 """Stands for "none" or "nobody" in an address, where an empty value would be left out."""
@@ -30,15 +30,15 @@ MOST_DIGITS = 5
 
 @dataclass(frozen=True)
 class Desk:
-    """What the views work with: the store, the stages of the journey with today's files, and the clock.
+    """What the views work with: the store, the agent with today's files, and the clock.
 
-    `stages` loads the company's files again where they have changed; nothing is fetched or sent by them. `checkup` runs
+    `wired` loads the company's files again where they have changed; nothing is fetched or sent by it. `checkup` runs
     the checks of `doctor`, `backtests` the backtest of uploaded mails; None: this page offers none.
     """
 
     settings: Settings
     store: Store
-    stages: Callable[[], Stages]
+    wired: Callable[[], Wired]
     now: Callable[[], datetime]
     checkup: Checkup | None = None
     backtests: Backtests | None = None
@@ -52,7 +52,7 @@ class Desk:
     @property
     def company(self) -> Company:
         """The company's files as they are now."""
-        return self.stages().company
+        return self.wired().company
 
     @property
     def today(self) -> date:

@@ -130,7 +130,7 @@ class DeskCommands:
     def offer(self, case_id: CaseId) -> Offer | None:
         """What the last packet of a case that waits offers now, or the last one; None: none has commands.
 
-        The notice of an answer that leaves by itself is no packet to answer: see `Stages.pass_on`.
+        The notice of an answer that leaves by itself is no packet to answer: see `StaffReplies.pass_on`.
         """
         waits = self.store.waits.mails(case_id)
         newest_first = reversed(self.routing.threads.packets_of(case_id))

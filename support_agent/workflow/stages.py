@@ -7,7 +7,6 @@ tests/journey/test_kill.py.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,16 +49,11 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_reports import Reports
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.reminders import Reminders
 from support_agent.outbound.sender import OutboxSender
-from support_agent.store.audit import AuditEvent
 from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
-from support_agent.workflow.alarms import Alarms
 from support_agent.workflow.decide import Decider
-from support_agent.workflow.desk_commands import DeskCommands
-from support_agent.workflow.digest import WeeklyDigest
 from support_agent.workflow.staff_replies import StaffReplies
 
 log = structlog.get_logger(__name__)
@@ -95,31 +89,12 @@ class Stages:
     rates: Rates
     breaker: Breaker
     autonomy: Autonomy
-    desk: DeskCommands
     staff_replies: StaffReplies
     reports: Reports
     queue: OutboundQueue
     outbox_sender: OutboxSender
     notices: Notices
-    reminders: Reminders
-    digest: WeeklyDigest
-    alarms: Alarms
     now: Callable[[], datetime]
-
-    def keep_company(self) -> None:
-        """Store the documents and account queries by version, for `replay` and `why`; call it before the first mail."""
-        for document in self.company.texts:
-            self.store.versions.save_document(document.number, document.raw)
-        self.store.versions.save_queries(self.company.version, self.company.accounts.queries.model_dump())
-
-    def audit_versions(self) -> None:
-        """Write into the audit log which documents, templates and settings are used from now on, if they are others."""
-        versions = {
-            "company": self.company.version,
-            "templates": self.queue.templates.version,
-            "settings": hashlib.sha256(self.settings.model_dump_json().encode()).hexdigest(),
-        }
-        self.store.audit.add_if_new(AuditEvent.COMPANY_VERSION, "the worker", self.now(), versions)
 
     def parse(self, mail_id: MailId) -> ReceivedMail:
         """Parse the recorded mail; the result is always the same, so the step is not recorded."""

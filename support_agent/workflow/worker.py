@@ -31,8 +31,8 @@ from support_agent.workflow.duties import do_each
 from support_agent.workflow.intake import ALONE, Inbox, Intake
 from support_agent.workflow.membership import Membership
 from support_agent.workflow.sent_answers import SentAnswers
-from support_agent.workflow.stages import Stages
 from support_agent.workflow.starts import Journeys, Starts
+from support_agent.workflow.wired import Wired
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ class Worker:
 
     settings: Settings
     store: Store
-    stages: Stages
+    wired: Wired
     engine: Journeys
     open_mailbox: Callable[[], AbstractContextManager[Inbox]]
     now: Callable[[], datetime]
@@ -75,7 +75,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         """Wire the parts of a round."""
-        stages = self.stages
+        stages = self.stages = self.wired.stages
         self.starts = Starts(self.store, stages, self.engine, self.now, self.started_anew)
         self.intake = Intake(self.settings, self.store, self.starts, self.open_mailbox, self.now, self.observer)
         self.due_mails = DueMails(
@@ -203,16 +203,16 @@ class Worker:
             if waited_s >= patience_s:
                 log.warning("mails_still_in_hand", waited_s=waited_s)
                 break
+        wired, stages = self.wired, self.stages
         duties: list[Callable[[], object]] = [self.starts.handle_failed, self.due_mails.recover_between_journeys]
         if is_idle:
-            duties += [self.stages.notices.notify_breaker]
-            duties += [self.stages.reminders.look_after, self.stages.digest.look_after]
+            duties += [stages.notices.notify_breaker, wired.reminders.look_after, wired.digest.look_after]
         duties += [
             lambda: self.due_mails.send(stop),
-            self.stages.notices.send_without_original,
-            self.stages.notices.notify_losses,
-            self.stages.alarms.look_after,
-            self.stages.outbox_sender.transport.close_idle,
+            stages.notices.send_without_original,
+            stages.notices.notify_losses,
+            wired.alarms.look_after,
+            stages.outbox_sender.transport.close_idle,
         ]
         if self.sent_folder is not None:
             duties.append(self.sent_folder.look_after)

@@ -96,11 +96,11 @@ def measured(store: Store, folder: Path, times: int) -> dict[str, Cost]:
     """What each page costs that is got and shown, the first time left out."""
     office = open_office(make_company(folder), store)
     office.clock = lambda: NOON
-    office.stages.keep_company()
+    office.keep_company()
     proposed = proposed_in(office)
-    stages = proposed.office.stages
+    wired = proposed.office.wired
     backtests = partial(Backtests, config=folder / "support-agent.toml", work=folder / "work")
-    browser = Browser(proposed.office, page=BY_ADMIN, stages=lambda: stages, backtests=backtests)
+    browser = Browser(proposed.office, page=BY_ADMIN, wired=lambda: wired, backtests=backtests)
     costs = {page: _cost(partial(browser.get, page), times) for page in pages(proposed.answer.case_id or "")}
     office.decider.company.accounts.close()
     return costs

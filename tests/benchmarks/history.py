@@ -86,7 +86,7 @@ def measured(cases: int, mails: int, times: int, keep: Path | None = None) -> It
 def acts_on(store: Store, folder: Path) -> Iterator[dict[str, Act]]:
     """What is measured, by name; each act may be done again and again."""
     office = with_agent(open_office(make_company(folder), store), max_mails_per_hour=1_000_000)
-    office.stages.keep_company()
+    office.keep_company()
     first, _ = office.handle(write("Can I get a refund?", sender="first@example.org"))
     recorded = store.mails.get(first)
     assert recorded is not None
@@ -97,7 +97,7 @@ def acts_on(store: Store, folder: Path) -> Iterator[dict[str, Act]]:
         "filed mail": lambda: _handle(office, next(numbers), "Auto-Submitted: auto-replied\r\n"),
         "empty round": lambda: shift.agent.run_once(Event()),
         "queue": lambda: (store.queue.cases(QueueFilter(), 51), store.queue.facets()),
-        "digest": lambda: office.stages.digest.digest(NOON, NOON),
+        "digest": lambda: office.wired.digest.digest(NOON, NOON),
     }
     init(folder / "workspace", TODAY)
     for command in COMMANDS:

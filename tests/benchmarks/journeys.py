@@ -102,16 +102,16 @@ def worker_in(folder: Path, mails: Sequence[bytes], concurrency: int, journey: J
     with Store.open(url, packaged("migrations")) as store:
         store.upgrade()
         office = with_agent(open_office(company, store), **LIMITS)
-        stages = office.stages
-        stages.keep_company()
+        wired = office.wired
+        office.keep_company()
         engine = Engine(engine_url(url), executor_id("benchmark"), EngineSettings(concurrency=concurrency))
-        journeys = engine.serve("", lambda mail_id, steps: journey(MailId(mail_id), steps, stages))
+        journeys = engine.serve("", lambda mail_id, steps: journey(MailId(mail_id), steps, wired.stages))
         engine.launch()
         try:
             yield Worker(
                 settings=office.settings,
                 store=store,
-                stages=stages,
+                wired=wired,
                 engine=journeys,
                 open_mailbox=lambda: FakeMailbox(list(mails)),
                 now=utc_now,

@@ -53,6 +53,7 @@ from support_agent.workflow.decide import Decider
 from support_agent.workflow.digest import WeeklyDigest
 from support_agent.workflow.stages import Outcome, Stages
 from support_agent.workflow.starts import Journeys
+from support_agent.workflow.versions import keep_company
 from support_agent.workflow.worker import Worker
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
@@ -326,14 +327,16 @@ def live(
             settings=settings,
         )
         transport = watch.watched(SmtpTransport(settings.smtp))
-        stages = wire(settings, watch.watched(store), transport, *files, lambda: decider, now)
-        stages = replace(
-            stages,
-            outbox_sender=cast(OutboxSender, _WatchedSender(watch, stages.outbox_sender)),
-            reminders=cast(Reminders, _WatchedDuty(watch, REMINDERS, stages.reminders)),
-            digest=cast(WeeklyDigest, _WatchedDuty(watch, DIGEST, stages.digest)),
+        watched = watch.watched(store)
+        wired = wire(settings, watched, transport, *files, lambda: decider, now)
+        sender = cast(OutboxSender, _WatchedSender(watch, wired.stages.outbox_sender))
+        wired = replace(
+            wired,
+            stages=replace(wired.stages, outbox_sender=sender),
+            reminders=cast(Reminders, _WatchedDuty(watch, REMINDERS, wired.reminders)),
+            digest=cast(WeeklyDigest, _WatchedDuty(watch, DIGEST, wired.digest)),
         )
-        refusing = cast(Stages, RefusingStages(stages))
+        refusing = cast(Stages, RefusingStages(wired.stages))
 
         def journey(mail_id: str, steps: Steps) -> str:
             return handle(MailId(mail_id), watch.steps_of(mail_id, steps), refusing)
@@ -343,12 +346,12 @@ def live(
         agent = Worker(
             settings=settings,
             store=store,
-            stages=stages,
+            wired=wired,
             engine=cast(Journeys, WatchedJourneys(engine.serve("", journey), watch)),
             open_mailbox=lambda: Mailbox(settings.imap),
             now=now,
         )
-        stages.keep_company()
+        keep_company(watched, files.company)
         agent.recover()
         engine.launch()
         agent.run_once(Event())

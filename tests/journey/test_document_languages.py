@@ -98,7 +98,7 @@ def test_a_reader_of_the_documents_own_language_is_told_nothing(office: Office) 
 
 def test_every_version_is_stored_and_replays_to_the_same_bytes(office: Office) -> None:
     """Also after the translations are gone: what was sent is what is stored."""
-    office.stages.keep_company()
+    office.keep_company()
     ids = [answered(office, text, CAMILLE) for text in ("refund?", "How do I cancel?")]
     shutil.rmtree(office.settings.company.policies, ignore_errors=True)
     assert [entry.problems for entry in replay(office.store, ids)] == [(), ()]
@@ -123,7 +123,7 @@ def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> 
 
 
 def test_show_and_why_say_the_language(office: Office) -> None:
-    office.stages.keep_company()
+    office.keep_company()
     mail_id = answered(office, "refund?", CAMILLE)
     mail = office.store.mails.get(mail_id)
     assert mail is not None

@@ -224,9 +224,9 @@ def test_a_document_that_has_expired_is_not_approved(office: Office) -> None:
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     office = with_document(office, 1, valid_until=office.clock().date())
     later(office, 2 * 86_400)
-    stages = office.stages
+    desk = office.wired.desk
     with pytest.raises(PermanentError, match="document 1 is not valid any more"):
-        stages.desk.approval.of(office.sent(mail_id)[ANSWER].id, THE_OPERATOR)
+        desk.approval.of(office.sent(mail_id)[ANSWER].id, THE_OPERATOR)
 
 
 def with_document(office: Office, number: int, **head: object) -> Office:

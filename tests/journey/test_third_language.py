@@ -85,7 +85,7 @@ def test_without_its_templates_nothing_is_in_that_language(spanish_office: Offic
     shutil.rmtree(company.policies / "de")  # the documents outside are the German ones then
     german = company.model_copy(update={"locale": "de"})
     office = open_office(german, spanish_office.store)
-    office.stages.keep_company()
+    office.keep_company()
     try:
         text, _ = bodies(office, "How many seats have I paid for?")
     finally:

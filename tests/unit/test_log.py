@@ -92,7 +92,7 @@ def run(office: Office, folder: Path) -> None:
     engine = Engine(f"sqlite:///{folder / 'engine.sqlite3'}", "log-test", settings)
     mailbox, stop = FakeMailbox(mails()), Event()
     agent = Worker(
-        office.settings, office.store, office.stages, engine.serve("", journey), lambda: mailbox, office.clock
+        office.settings, office.store, office.wired, engine.serve("", journey), lambda: mailbox, office.clock
     )
     engine.launch()
     try:

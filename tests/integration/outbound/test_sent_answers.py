@@ -24,7 +24,7 @@ def test_a_persons_answer_in_the_sent_folder_judges_what_waited(office: Office, 
     given = proposed_in(office, Mode.SHADOW)
     user = f"answers-{next(NUMBERS)}@harborfile.example"
     settings = given.office.settings.model_copy(update={"imap": dovecot.settings(user, sent_folder="Sent")})
-    labelling = given.office.stages.desk.labelling
+    labelling = given.office.wired.desk.labelling
     looker = SentAnswers(office.store, settings, labelling, lambda: Mailbox(settings.imap), office.clock)
     with dovecot.as_person(user) as person:
         person.create_folder("Sent")

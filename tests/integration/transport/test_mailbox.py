@@ -117,7 +117,7 @@ def live(imap: ImapSettings, office: Office) -> None:
     """One life of an agent on the mailbox."""
     settings = office.settings.model_copy(update={"imap": imap})
     engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-    agent = Worker(settings, office.store, office.stages, engine, lambda: Mailbox(imap), office.clock)
+    agent = Worker(settings, office.store, office.wired, engine, lambda: Mailbox(imap), office.clock)
     agent.run_once(Event())
 
 

@@ -65,7 +65,7 @@ def test_the_list_asks_the_database_no_more_often_for_more_documents(editor: Edi
         for number in range(21, 40):
             made = text.replace("number: 1\n", f"number: {number}\n").replace("Refund policy", f"Policy {number}")
             policy(editor, f"0{number}-made.md").write_text(made, "utf-8")
-        editor.desk.stages()  # it stores the new documents
+        editor.desk.wired()  # it stores the new documents
         asked.clear()
         assert "39 documents" in editor.get("/documents")
         assert len(asked) == before

@@ -253,7 +253,7 @@ def test_query_is_the_one_that_returned_the_value(office: Office) -> None:
     later.write_text(declared.replace("SELECT seats_paid FROM", "SELECT 7 AS seats_paid FROM"))
     company = company.model_copy(update={"accounts": later})
     changed = replace(office, decider=replace(office.decider, company=Company.load(company)))
-    changed.stages.keep_company()
+    changed.keep_company()
     second, _ = changed.handle(write(SEATS, sender=JAMES, number=2))
     rest = "FROM subscriptions WHERE customer_id = :customer_id"
     for mail_id, value, column in ((first, "1 seat", "seats_paid"), (second, "7 seats", "7 AS seats_paid")):

@@ -164,7 +164,7 @@ def test_a_reminder_is_sent_once_though_the_process_dies(patient: Office, clock:
     patient.handle(write(HUMAN))
     clock.after(5)
     with dying_at_the_outbox(after=dies_after):
-        patient.stages.reminders.look_after()
+        patient.wired.reminders.look_after()
     for _ in range(2):
         work(patient)
     assert [row.status for row in reminders(patient)] == [OutboxStatus.SENT]
@@ -215,7 +215,7 @@ def test_old_cases_are_left_alone(patient: Office, clock: Friday) -> None:
 def test_reminders_are_looked_for_every_few_minutes_only(patient: Office, clock: Friday) -> None:
     """The worker's rounds are short; the query is not free."""
     patient = with_reminders(patient, after_h=0.01)
-    looking = patient.stages.reminders
+    looking = patient.wired.reminders
     assert looking.look_after() == 0
     patient.handle(write(HUMAN))
     found = []

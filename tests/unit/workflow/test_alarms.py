@@ -50,7 +50,7 @@ def subjects(office: Office) -> list[str]:
 
 def look(office: Office) -> int:
     """One round of a worker that has just begun."""
-    return office.stages.alarms.look_after()
+    return office.wired.alarms.look_after()
 
 
 def over(office: Office) -> None:
@@ -60,7 +60,7 @@ def over(office: Office) -> None:
 
 
 def test_the_desk_is_told_at_the_begin_again_while_it_lasts_and_at_the_end(stuck: Office, clock: At) -> None:
-    duty = stuck.stages.alarms
+    duty = stuck.wired.alarms
     told = []
     for at in (NOON + HOUR, NOON + 2 * HOUR, NOON + 25 * HOUR, NOON + 26 * HOUR):
         clock.instant = at
@@ -80,7 +80,7 @@ def test_the_desk_is_told_at_the_begin_again_while_it_lasts_and_at_the_end(stuck
 
 def test_one_that_comes_and_goes_is_one_alarm(stuck: Office, clock: At) -> None:
     """Failure: a cause at its bound makes two mails each minute."""
-    duty = stuck.stages.alarms
+    duty = stuck.wired.alarms
     duty.look_after()
     for _ in range(5):
         over(stuck)
@@ -98,7 +98,7 @@ def test_of_several_workers_one_tells(stuck: Office, clock: At) -> None:
         look(stuck)
     assert subjects(stuck) == ["Alarm: backlog"]
     over(stuck)
-    workers = [stuck.stages.alarms for _ in range(3)]
+    workers = [stuck.wired.alarms for _ in range(3)]
     for at in (clock.instant, clock.instant + SETTLE, clock.instant + 2 * SETTLE):
         clock.instant = at
         for worker in workers:
@@ -108,7 +108,7 @@ def test_of_several_workers_one_tells(stuck: Office, clock: At) -> None:
 
 def test_two_workers_that_notice_it_at_once_send_one_mail(stuck: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one queues its mail after this one has looked, and before it queues its own."""
-    real, other = Outbox.queue_alarm, stuck.stages.alarms
+    real, other = Outbox.queue_alarm, stuck.wired.alarms
 
     def overtaken(outbox: Outbox, *arguments: object) -> OutboxRecord | None:
         monkeypatch.setattr(Outbox, "queue_alarm", real)
@@ -156,7 +156,7 @@ def test_a_mail_that_could_not_leave_is_tried_again(stuck: Office, clock: At) ->
 def test_there_are_not_more_than_a_day_may_have(stuck: Office, clock: At) -> None:
     """Whatever flaps: what is left out is told when there is room again."""
     stuck = with_watch(stuck, alarm_settle_s=0, max_alarms_a_day=4)
-    duty = stuck.stages.alarms
+    duty = stuck.wired.alarms
     for number in range(5):
         duty.look_after()
         over(stuck)
@@ -183,7 +183,7 @@ def test_what_is_seen_of_certificates_is_kept_for_all_workers(stuck: Office) -> 
     class Saw(Unobserved):
         expiries = MappingProxyType({"imap_certificate": NOON + DAY, "refresh_token": None})
 
-    duty = stuck.stages.alarms
+    duty = stuck.wired.alarms
     duty.observer = Saw()
     assert duty.look_after() == 2
     assert stuck.store.watching.expiries() == {Expiring.IMAP_CERTIFICATE: NOON + DAY}

@@ -76,8 +76,8 @@ def test_what_is_approved_is_valid_on_the_companys_day(office: Office) -> None:
     there = with_document(there, 1, valid_until=date(2026, 10, 31))
     proposal = there.sent(mail_id)[ANSWER].id
     with pytest.raises(PermanentError, match="not valid any more"):
-        there.stages.desk.approval.of(proposal, THE_OPERATOR)
-    at(there, there.clock(), "America/Los_Angeles").stages.desk.approval.of(proposal, THE_OPERATOR)
+        there.wired.desk.approval.of(proposal, THE_OPERATOR)
+    at(there, there.clock(), "America/Los_Angeles").wired.desk.approval.of(proposal, THE_OPERATOR)
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,10 @@ def test_it_asks_the_store_as_often_for_many_mails_as_for_one(weekly: Office) ->
     """Failure: it read the plan and the calls of each mail of two weeks, one after the other."""
     weekly.handle(write(REFUND, sender=JAMES, number=9))
     with statements() as for_one:
-        weekly.stages.digest.digest(MONDAY, MONDAY)
+        weekly.wired.digest.digest(MONDAY, MONDAY)
     a_week(weekly)
     with statements() as for_many:
-        weekly.stages.digest.digest(MONDAY, MONDAY)
+        weekly.wired.digest.digest(MONDAY, MONDAY)
     assert len(for_many) == len(for_one) > 0
 
 
@@ -163,7 +163,7 @@ def test_it_is_sent_once_though_the_process_dies(weekly: Office, clock: At, dies
     weekly.handle(write(REFUND))
     clock.instant = MONDAY + HOUR
     with dying_at_the_outbox(after=dies_after):
-        weekly.stages.digest.look_after()
+        weekly.wired.digest.look_after()
     for _ in range(2):
         work(weekly)
     assert [to for to, _ in weekly.transport.given].count(LEAD) == 1
@@ -182,7 +182,7 @@ def test_it_is_sent_once_though_the_process_dies(weekly: Office, clock: At, dies
 )
 def test_a_week_ends_by_the_clock_on_the_wall(weekly: Office, at: str, end: str) -> None:
     now, expected = (datetime.fromisoformat(text).replace(tzinfo=UTC) for text in (at, end))
-    assert weekly.stages.digest.last_end(now) == expected
+    assert weekly.wired.digest.last_end(now) == expected
 
 
 def test_it_is_quiet_while_the_agent_is_paused_and_late_then(weekly: Office, clock: At) -> None:

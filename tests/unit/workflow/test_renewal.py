@@ -59,7 +59,7 @@ class Life:
         return Worker(
             settings=office.settings.model_copy(update={"imap": office.settings.imap.model_copy(update={"poll_s": 1})}),
             store=office.store,
-            stages=office.stages,
+            wired=office.wired,
             engine=self.engine,
             open_mailbox=lambda: self.mailbox,
             now=office.clock,

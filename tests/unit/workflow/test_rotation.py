@@ -81,7 +81,7 @@ def test_a_command_that_was_used_with_the_old_secret_is_not_offered_with_the_new
     case_id = one(office, given.mail_id).case_id
     assert case_id is not None
     order(given.office, given.lines["approve"])
-    before, after = (at.stages.desk.offer(case_id) for at in (given.office, rotated(given.office, OLD)))
+    before, after = (at.wired.desk.offer(case_id) for at in (given.office, rotated(given.office, OLD)))
     assert before is not None
     assert after is not None
     assert set(after.keys) == set(before.keys)

@@ -51,7 +51,7 @@ class FakeSent:
 
 
 def looking(given: Proposed, sent: FakeSent) -> SentAnswers:
-    labelling = given.office.stages.desk.labelling
+    labelling = given.office.wired.desk.labelling
     return SentAnswers(given.office.store, given.office.settings, labelling, lambda: sent, given.office.clock)
 
 
