@@ -85,6 +85,11 @@ class Message(Frozen):
     defects: tuple[str, ...]
     content_types: tuple[str, ...] = ()
 
+    @property
+    def unread(self) -> str:
+        """The first defect that means that a part of the mail was not read (S15), or ""."""
+        return next((defect for defect in self.defects if defect.startswith(LIMIT)), "")
+
     def header(self, name: str) -> str | None:
         """The topmost value of a header, or None."""
         return next(iter(self.all_headers(name)), None)

@@ -30,6 +30,7 @@ from support_agent.config.agent import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import message_id, origin_header
+from support_agent.mail.machines.screening import ENCRYPTED_TYPES, PGP_MESSAGE
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import (
     OutgoingHead,
@@ -39,6 +40,7 @@ from support_agent.mail.outgoing import (
     next_hops,
     reply_subject,
 )
+from support_agent.mail.text.body import LIMIT
 from support_agent.outbound.staff_files import StaffFile, enclosed, stored_files
 from support_agent.store.records import OutgoingKind, RenderedMailRecord
 
@@ -59,6 +61,8 @@ CUSTOMERS_OWN = frozenset(
 """Parts of a packet that a reply to the customer may repeat."""
 PUBLISHED = frozenset({"document_title", "evidence_title", "evidence_sentence", "page_heading", "page_text"})
 """Parts that stand in the company's documents or on web pages: a file that goes to the customer may be one of them."""
+ENCRYPTED = "it is encrypted: send it again without encryption, or write to the customer directly"
+"""Why such a reply is not passed on."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
 
@@ -221,6 +225,14 @@ def _end_before_rewrapped(bare: Sequence[str], packet: Sequence[str]) -> int | N
     return None
 
 
+def unread(reply: Message) -> str:
+    """Why a staff member's reply, or a part of it, could not be read, and what to do; or ""."""
+    if reply.unread:
+        why, todo = reply.unread.removeprefix(LIMIT), "send it again, shorter or with smaller files"
+        return f"it was not read whole ({why}): {todo}, or write to the customer directly"
+    return ENCRYPTED if not ENCRYPTED_TYPES.isdisjoint(reply.content_types) else ""
+
+
 def unfit(words: str, packet: RenderedPacket) -> str:
     """Why a staff member's own words are not passed on to the customer, or "".
 
@@ -228,6 +240,8 @@ def unfit(words: str, packet: RenderedPacket) -> str:
     """
     if not words:
         return "your reply has no words of its own"
+    if PGP_MESSAGE in words:
+        return ENCRYPTED
     if _quotes(words, _distinctive_pieces(packet)):
         return "your reply still quotes the packet: answer above it or delete the quotation"
     return ""

@@ -33,7 +33,6 @@ from support_agent.mail.message import Message
 from support_agent.mail.outgoing import REPLY_PREFIX, thread_subject
 from support_agent.mail.senders.identity import Sender
 from support_agent.mail.text.attachment_text import asked_text, speaks_through_attachments, with_attached_text
-from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.left_out import Thread, left_out
 from support_agent.mail.text.person_word import asks_for_person
 from support_agent.planner.loop import Planner
@@ -188,8 +187,8 @@ class Decider:
         if not speaks_through_attachments(message):
             return None
         words = asked_text(message)
-        if left := next((defect for defect in message.defects if defect.startswith(LIMIT)), ""):
-            return Reason.LIMIT, left
+        if message.unread:
+            return Reason.LIMIT, message.unread
         if not any(one.text for one in message.attachments):
             return EscalationReason.SCREENING, "the question is in an attachment whose text cannot be read"
         if asked := asks_for_person(words, self.settings.desk.person_words):

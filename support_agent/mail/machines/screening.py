@@ -34,7 +34,6 @@ from support_agent.mail.machines.machine_headers import (
 from support_agent.mail.message import NO_FROM, Message
 from support_agent.mail.senders.lists import entry_for
 from support_agent.mail.text.attachment_text import speaks_through_attachments
-from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.closing import why_closing
 from support_agent.mail.text.decoding import decode_words, token_of
 from support_agent.mail.text.person_word import asks_for_person
@@ -159,6 +158,7 @@ MAYBE_MACHINE_NAME = re.compile(r"bounce.*|.+-bounces?|.+-owner|.+-request|daemo
 AUTO_PRECEDENCE = frozenset({"auto_reply", "auto-reply"})
 """Values of Precedence that only auto-responders set."""
 ENCRYPTED_TYPES = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
+PGP_MESSAGE = "-----BEGIN PGP MESSAGE-----"
 CALENDAR_TYPES = frozenset({"text/calendar", "application/ics"})
 RESENT_FIELDS = ("Resent-To", "Resent-Cc")
 
@@ -320,9 +320,9 @@ def _not_addressed(case: Case) -> str:
 
 def _unreadable(case: Case) -> str:
     types = set(case.message.content_types)
-    if limit := next((defect for defect in case.message.defects if defect.startswith(LIMIT)), ""):
-        return limit
-    if types & ENCRYPTED_TYPES or "-----BEGIN PGP MESSAGE-----" in case.message.text:
+    if case.message.unread:
+        return case.message.unread
+    if types & ENCRYPTED_TYPES or PGP_MESSAGE in case.message.text:
         return "the mail is encrypted"
     if types & CALENDAR_TYPES:
         return "a calendar entry"
