@@ -1,4 +1,4 @@
-"""Recognises invisible HTML content: silent elements, hidden elements, text of font size 0.
+"""Recognises invisible HTML content: silent elements, hidden elements, text of font size 0; and crossed-out text.
 
 Attackers hide instructions for a model in such content, in mails and in pages. Checked by
 tests/unit/extraction/test_html_text.py.
@@ -14,6 +14,8 @@ Attributes = Sequence[tuple[str, str | None]]
 SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg", "math"})
 VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
+CROSSED_OUT = frozenset({"del", "s", "strike"})
+CROSSED_OUT_STYLE = re.compile(r"text-decoration[a-z-]*\s*:[^;]*line-through", re.IGNORECASE)
 FONT_SIZE = re.compile(r"(?:^|;)\s*+font(?:-size)?\s*+:\s*+([^;]*+)", re.IGNORECASE)
 NOTHING = re.compile(r"(?:0++(?:\.0*+)?|\.0++)(?![\d.])")
 """A size of 0, in any unit. An inner element with a size of its own is visible."""
@@ -27,6 +29,12 @@ def is_hidden(attributes: Attributes) -> bool:
         name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None)
         for name, value in attributes
     )
+
+
+def is_crossed_out(tag: str, attributes: Attributes) -> bool:
+    """Whether an element's text is shown with a line through it: its writer takes it back."""
+    styles = (value or "" for name, value in attributes if name == "style")
+    return tag in CROSSED_OUT or any(CROSSED_OUT_STYLE.search(style) for style in styles)
 
 
 def has_no_size(tag: str, attributes: Attributes, inherited: bool) -> bool:

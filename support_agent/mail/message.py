@@ -148,11 +148,16 @@ def _not_read(raw: bytes, values: list[str]) -> list[str]:
     return [f"{LIMIT}{why}" for why in (*own, *forged)]
 
 
-def parse(raw: bytes) -> Message:
-    """Parse one mail from any bytes. Never raises; the same bytes give the same Message."""
+def parse(raw: bytes, *, is_passed_on: bool = False) -> Message:
+    """Parse one mail from any bytes. Never raises; the same bytes give the same Message.
+
+    Args:
+        is_passed_on: A person's words for a customer: the text of HTML has the targets of links, and crossed-out text
+            is a defect.
+    """
     found: list[str] = []
     readable, objection = read_head(raw)
-    head, body = _read(readable, found)
+    head, body = _read(readable, found, is_passed_on=is_passed_on)
     fields = _fields(head, found)
     by_name: dict[str, list[str]] = {}
     for name, value in fields:
@@ -194,12 +199,12 @@ def attached_bytes(raw: bytes) -> tuple[bytes, ...]:
     return tuple(_read(read_head(raw).raw, [])[1].files)
 
 
-def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
+def _read(raw: bytes, defects: list[str], *, is_passed_on: bool = False) -> tuple[email.message.Message, Body]:
     """The parsed header and the body; only the header if the mail is beyond the parser's limits."""
     policy = email.policy.compat32
     try:
         whole = careful_tree(raw)
-        return whole, read_body(whole, is_crlf=b"\r\n" in raw)
+        return whole, read_body(whole, is_crlf=b"\r\n" in raw, is_passed_on=is_passed_on)
     except Exception as error:  # any library error on hostile bytes, even RecursionError: fall back to the header
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
     head, _ = split_head(raw)

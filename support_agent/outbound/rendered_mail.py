@@ -40,7 +40,7 @@ from support_agent.mail.outgoing import (
     next_hops,
     reply_subject,
 )
-from support_agent.mail.text.body import LIMIT
+from support_agent.mail.text.body import CROSSED_OUT, LIMIT
 from support_agent.outbound.staff_files import StaffFile, enclosed, stored_files
 from support_agent.store.records import OutgoingKind, RenderedMailRecord
 
@@ -226,10 +226,12 @@ def _end_before_rewrapped(bare: Sequence[str], packet: Sequence[str]) -> int | N
 
 
 def unread(reply: Message) -> str:
-    """Why a staff member's reply, or a part of it, could not be read, and what to do; or ""."""
+    """Why a staff member's reply, or a part of it, cannot be read or passed on as text, and what to do; or ""."""
     if reply.unread:
         why, todo = reply.unread.removeprefix(LIMIT), "send it again, shorter or with smaller files"
         return f"it was not read whole ({why}): {todo}, or write to the customer directly"
+    if CROSSED_OUT in reply.defects:
+        return f"it has {CROSSED_OUT}, which would reach the customer as if it were valid: delete it and send it again"
     return ENCRYPTED if not ENCRYPTED_TYPES.isdisjoint(reply.content_types) else ""
 
 

@@ -7,7 +7,7 @@ tests/unit/workflow/test_stages_failures.py and tests/journey/test_desk_attacks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -21,6 +21,7 @@ from support_agent.cases.routing import CaseRouting
 from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE, NAME_RULE, REFUSING_RULES, Screening
+from support_agent.mail.message import parse
 from support_agent.outbound.notices import Notices
 from support_agent.store.records import MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
@@ -50,6 +51,7 @@ class StaffReplies:
 
     def pass_on(self, mail: RoutedMail, screening: Screening) -> None:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
+        mail = replace(mail, message=parse(mail.raw, is_passed_on=True))
         packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
         as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
         if (given := given_in(mail.message, as_sent.subject.text if as_sent is not None else "")) is not None:

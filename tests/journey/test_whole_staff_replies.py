@@ -72,3 +72,35 @@ def test_a_reply_that_quotes_an_encrypted_mail_of_the_customer_is_passed_on(offi
 def test_a_reply_that_was_read_whole_is_passed_on_with_its_file(office: Office) -> None:
     reply, _ = office.handle(reply_to(office, with_file(text_part("It is attached."), "a.pdf", PDF)))
     assert set(office.sent(reply)) == {PERSON_REPLY}
+
+
+def html_part(html: str) -> bytes:
+    return f"MIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n{html}".encode()
+
+
+@BY_REPLY_OR_COMMAND
+def test_the_link_of_a_reply_in_html_reaches_the_customer(office: Office, subject: str) -> None:
+    """Failure: she read "reset it here", and not where."""
+    html = "<p>Dear Anna, reset it <a href='https://harborfile.example/reset?token=1'>here</a>.</p>"
+    reply, _ = office.handle(reply_to(office, html_part(html), subject))
+    words = text_of(office.sent(reply)[PERSON_REPLY])
+    assert words == "Dear Anna, reset it here <https://harborfile.example/reset?token=1>.\n"
+
+
+def alternatives(plain: str, html: str) -> bytes:
+    parts = (("plain", plain), ("html", html))
+    body = "".join(f"--cut\r\nContent-Type: text/{kind}\r\n\r\n{text}\r\n" for kind, text in parts)
+    head = "MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=cut\r\n\r\n"
+    return f"{head}{body}--cut--\r\n".encode()
+
+
+CROSSED_OUT = "<p>The price is <del>50</del> 40 euros.</p>"
+
+
+@BY_REPLY_OR_COMMAND
+@pytest.mark.parametrize("raw", [html_part(CROSSED_OUT), alternatives("The price is 50 40 euros.", CROSSED_OUT)])
+def test_a_reply_with_crossed_out_text_goes_back_to_its_writer(office: Office, subject: str, raw: bytes) -> None:
+    """Failure: the customer read it as if it were valid; the plain text beside the HTML does not say it either."""
+    reply, _ = office.handle(reply_to(office, raw, subject))
+    assert set(office.sent(reply)) == {FAILURE}
+    assert "crossed-out text, which would reach the customer as if it were valid: delete it" in told(office, reply)

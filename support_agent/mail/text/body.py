@@ -17,7 +17,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from support_agent.core.frozen import Frozen
-from support_agent.extraction.html_text import html_to_text
+from support_agent.extraction.html_text import Extract, html_to_text
 from support_agent.mail.text.boundaries import holds_parts, split_by_found_boundary
 from support_agent.mail.text.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text, token_of
 from support_agent.mail.text.flowed import unflow
@@ -70,6 +70,8 @@ class _Writer(BytesGenerator):
 
 
 AS_WRITTEN = _AsWritten(mangle_from_=False)
+CROSSED_OUT = "crossed-out text"
+"""A defect of a mail that is passed on as plain text, which would show it as valid."""
 TNEF_DEFECT = "a winmail.dat that is not read whole"
 
 
@@ -93,7 +95,7 @@ class Body:
     """The content of a tree of parts; `content_types` is in document order, containers first.
 
     `files` are the bytes of each attachment. `hidden_text` is the text of a winmail.dat, used if the mail has no other.
-    `is_crlf`: the lines of attached mails end in CRLF.
+    `is_crlf`: the lines of attached mails end in CRLF. `is_passed_on`: the text goes on to a customer as it is.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -103,6 +105,7 @@ class Body:
     defects: list[str] = field(default_factory=list)
     hidden_text: str = ""
     is_crlf: bool = True
+    is_passed_on: bool = False
 
     @property
     def text(self) -> str:
@@ -122,9 +125,9 @@ class Body:
         )
 
 
-def read_body(message: Part, *, is_crlf: bool) -> Body:
+def read_body(message: Part, *, is_crlf: bool, is_passed_on: bool = False) -> Body:
     """Read the tree of a parsed mail. Of alternatives, the plain text is used, else the richest."""
-    body = Body(is_crlf=is_crlf)
+    body = Body(is_crlf=is_crlf, is_passed_on=is_passed_on)
     _walk(message, body, 0)
     if len(body.content_types) > MAX_PARTS:
         body.defects.append(f"{LIMIT}more than {MAX_PARTS} parts")
@@ -174,7 +177,7 @@ def _walk_alternatives(parts: list[Part], body: Body, depth: int) -> None:
 
     Limits exceeded in an unused alternative are not recorded, because nothing of use was left unread.
     """
-    readings = [Body(is_crlf=body.is_crlf) for _ in parts[:MAX_PARTS]]
+    readings = [Body(is_crlf=body.is_crlf, is_passed_on=body.is_passed_on) for _ in parts[:MAX_PARTS]]
     for child, reading in zip(parts, readings, strict=False):
         if len(body.content_types) > MAX_PARTS:
             break
@@ -229,7 +232,7 @@ def _read_tnef(raw: bytes, body: Body) -> None:
     for file in tnef.files:
         content_type = safe_line(file.content_type).lower() or "application/octet-stream"
         body.attach(safe_line(file.name), content_type, file.data)
-    text = safe_text(tnef.text) or html_to_text(safe_text(tnef.html)[:MAX_TEXT_CHARACTERS]).text
+    text = safe_text(tnef.text) or _html_text(safe_text(tnef.html)[:MAX_TEXT_CHARACTERS], body).text
     body.hidden_text = body.hidden_text or text[:MAX_TEXT_CHARACTERS]
     if not tnef.is_whole:
         body.defects.append(TNEF_DEFECT)
@@ -345,7 +348,14 @@ def _text(declared: _TextType, content_type: str, raw: bytes, body: Body) -> str
     if content_type not in MARKUP_TYPES:
         is_flowed = content_type == "text/plain" and declared.is_flowed
         return unflow(text, is_delsp=declared.is_delsp) if is_flowed else text
-    extract = html_to_text(text)
+    extract = _html_text(text, body)
     if not extract.is_whole:
         body.defects.append(f"{LIMIT}HTML that breaks off")
     return extract.text
+
+
+def _html_text(html: str, body: Body) -> Extract:
+    extract = html_to_text(html, keeps_links=body.is_passed_on)
+    if extract.is_crossed_out and body.is_passed_on:
+        body.defects.append(CROSSED_OUT)
+    return extract

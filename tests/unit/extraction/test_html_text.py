@@ -77,9 +77,51 @@ def test_markup_that_breaks_off_is_told() -> None:
     assert html_to_text("3 &lt; 4 & 5").text == "3 < 4 & 5"
 
 
+@pytest.mark.parametrize(
+    ("link", "text"),
+    [
+        ("<a href='https://b.example/?c=1'>here</a>.", "here <https://b.example/?c=1>."),
+        ("<a href=' tel:+4930123 '>us <b>now</b></a>", "us now <tel:+4930123>"),
+        ("<a href='https://b.example/c d>'><p>here</p></a>e", "here\n\n<https://b.example/c%20d%3E>e"),
+        ("<a href='https://b.example'>here", "here <https://b.example>"),
+        ("<a href='https://b.example'>b <a href='https://c.example'>c", "b <https://b.example>c <https://c.example>"),
+        ("<a href='https://www.b.example/'>b.example</a>", "b.example"),
+        ("<a href='http://b.example/c?d=1&amp;e=%20'>http://b.example/c?d=1&amp;e=%20</a>", None),
+        ("<a href='mailto:anna@b.example'>anna@b.example</a>", "anna@b.example"),
+        ("<a href='https://b.example'><img src='cid:c'></a>", ""),
+        ("<a href='https://b.example' hidden>here</a>", ""),
+        ("<a href='#top'>up</a> <a name='top'>top</a> <a href='javascript:x'>x</a>", "up top x"),
+    ],
+)
+def test_the_target_of_a_link_stands_after_a_text_that_does_not_say_it(link: str, text: str | None) -> None:
+    """Only where it is asked for: what a customer wrote is read without."""
+    plain = html_to_text(link).text
+    assert "<" not in plain
+    assert html_to_text(link, keeps_links=True).text == (plain if text is None else text)
+
+
+@pytest.mark.parametrize(
+    ("html", "is_crossed_out"),
+    [
+        ("<del>50</del> 40", True),
+        ("<s><b>50</b></s> 40", True),
+        ("<strike>50</strike>", True),
+        ("<span style='color:red; text-decoration: line-through'>50</span>", True),
+        ("<span style='text-decoration-line:line-through'>50</span>", True),
+        ("<del> </del>50", False),
+        ("<del hidden>50</del>", False),
+        ("<blockquote><del>50</del></blockquote>40", False),
+        ("<p style='text-decoration:none'>line-through</p><del>", False),
+    ],
+)
+def test_crossed_out_text_is_told(html: str, is_crossed_out: bool) -> None:
+    """As plain text it would read as valid; that of a quotation is not the writer's."""
+    assert html_to_text(html).is_crossed_out is is_crossed_out
+
+
 @given(st.text(st.sampled_from("<>[/!-&;=\"' abp\n"), max_size=200))
 def test_any_markup_gives_text(html: str) -> None:
-    assert isinstance(html_to_text(html).text, str)
+    assert isinstance(html_to_text(html, keeps_links=True).text, str)
 
 
 @pytest.mark.parametrize("section", ["<![ x]>", "<![foo bar]>", "<![\x00>", "<![]>"])
