@@ -65,6 +65,8 @@ ENCRYPTED = "it is encrypted: send it again without encryption, or write to the 
 """Why such a reply is not passed on."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
+ADDED_LINK = re.compile(r"[<(\[](?:https?|mailto):[^\s<>()\[\]]*[>)\]]")
+"""What they write after an address or a link in it: "desk@x.example <mailto:desk@x.example>"."""
 
 
 class Headers(OutgoingHead):
@@ -194,6 +196,7 @@ def own_words(text: str, packet: RenderedPacket) -> str:
     """A staff member's words, up to the first quoted line of our packet, which is for staff only.
 
     A mail program may break the packet's lines elsewhere; then the words end where nothing but the packet follows.
+    Where other words follow the first quoted line nothing is cut off, and the reply is `unfit`.
 
     Args:
         text: The visible text of the reply; it may still hold a quotation of unknown form.
@@ -204,9 +207,29 @@ def own_words(text: str, packet: RenderedPacket) -> str:
     bare = [_squeezed(QUOTATION_MARK.sub("", line)) for line in lines]
     end = next((place for place, line in enumerate(bare) if line in distinctive), None)
     said = "".join(bare[:end])
+    packet_lines = [*map(_letters, packet.text.text.splitlines())]
     if any(piece in said for piece in distinctive):
-        end = _end_before_rewrapped(*([*map(_letters, part)] for part in (lines, packet.text.text.splitlines())))
+        end = _end_before_rewrapped([*map(_letters, lines)], packet_lines)
+    elif end is not None and _says_more(lines[end:], packet_lines):
+        end = None
     return "\n".join(lines[:end]).strip()
+
+
+def _says_more(lines: Sequence[str], packet: Sequence[str]) -> bool:
+    """Whether one of these lines of a reply is not of the packet, whatever its line breaks and the links added to it.
+
+    Args:
+        packet: The letters and digits of the packet's lines.
+    """
+    whole, at = "".join(packet), 0
+    for line in lines:
+        said = _letters(QUOTATION_MARK.sub("", ADDED_LINK.sub("", line)))
+        found = at if whole.startswith(said, at) else whole.find(said)
+        is_continued = found == at or len(said) >= TELLING_CHARACTERS
+        if said not in packet and (found < 0 or not is_continued):
+            return True
+        at = found + len(said)
+    return False
 
 
 def _end_before_rewrapped(bare: Sequence[str], packet: Sequence[str]) -> int | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support_agent.mail.message import not_read
-from tests.fakes_desk import lines_of, told
+from tests.fakes_desk import lines_of, proposed_in, told
 from tests.fakes_journey import DESK, Office, write
+from tests.fakes_page import Browser
 from tests.journey.test_staff_files import PDF, with_file
 from tests.unit.seen import FAILURE, HUMAN, PACKET, PERSON_REPLY, text_of
 
@@ -104,3 +105,24 @@ def test_a_reply_with_crossed_out_text_goes_back_to_its_writer(office: Office, s
     reply, _ = office.handle(reply_to(office, raw, subject))
     assert set(office.sent(reply)) == {FAILURE}
     assert "crossed-out text, which would reach the customer as if it were valid: delete it" in told(office, reply)
+
+
+@BY_REPLY_OR_COMMAND
+def test_words_below_a_copied_line_of_the_packet_go_back_to_their_writer(office: Office, subject: str) -> None:
+    """Failure: the customer got the words above that line, and nobody was told of the others."""
+    line = "Reply to this mail (to support@harborfile.example). What you write above the quotation is passed on to the"
+    words = f"Dear Anna,\r\n\r\n{line}\r\nPlease send us the invoice number."
+    reply, _ = office.handle(reply_to(office, text_part(words), subject))
+    assert set(office.sent(reply)) == {FAILURE}
+    assert "answer above it or delete the quotation" in told(office, reply)
+
+
+def test_own_words_on_the_page_around_a_line_of_the_packet_are_refused_and_stay_in_the_form(office: Office) -> None:
+    """The packet is for staff only, and the words below its line must not be lost."""
+    given = proposed_in(office)
+    page = Browser(given.office).act(
+        f"/cases/{given.answer.case_id}", "own words", words="Do this:\nWHAT WAS CONSIDERED\nAnd then that."
+    )
+    assert "delete the quotation" in page
+    assert "And then that." in page
+    assert not office.store.outbox.find(kind=PERSON_REPLY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from datetime import timedelta
@@ -199,3 +200,42 @@ def test_a_quotation_with_other_line_breaks_below_the_words_is_taken_away(office
     assert own_words(f"We look at it.\n\n{quoted}", packet) == "We look at it."
     within = own_words(f"We look at it.\n\n{quoted}\nAnd this stands below.", packet)
     assert "still quotes the packet" in unfit(within, packet)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("more", ["Yes, until May.", "Please send us the invoice number.", "OK\n\nAnna"])
+def test_words_below_what_a_mail_program_copied_of_the_packet_are_not_lost(
+    office: Office, mark: str, more: str
+) -> None:
+    """Failure: the customer got the words above it, and nobody was told of the others."""
+    packet, text = packet_and_its_text(office)
+    words = own_words(f"We look at it.\n\nDesk kirjoitti 12.00:\n{MARKS[mark](text)}\n{more}", packet)
+    assert "still quotes the packet" in unfit(words, packet)
+
+
+def test_words_below_a_line_that_a_person_copied_out_of_the_packet_are_not_lost(office: Office) -> None:
+    """Failure: the reply ended at that line."""
+    packet, text = packet_and_its_text(office)
+    line = next(line for line in text.splitlines() if line.startswith("Why the level"))
+    words = own_words(f"Dear Ana,\n\n{line}\nPlease send us the invoice number.", packet)
+    assert "answer above it or delete the quotation" in unfit(words, packet)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda packet: packet.replace("support@example.com", "support@example.com<mailto:support@example.com>"),
+        lambda packet: "\n".join(f"HS> {piece}" for line in packet.splitlines() for piece in textwrap.wrap(line, 40)),
+        lambda packet: packet[: len(packet) // 2],
+        lambda packet: "\n".join(packet.splitlines()[5:20] + packet.splitlines()[30:]),
+        lambda packet: re.sub(r"\n+", "\n\n", packet),
+    ],
+    ids=["links", "long lines broken", "cut off", "lines deleted", "blank lines"],
+)
+def test_a_copy_of_the_packet_that_a_mail_program_changed_hides_no_words(
+    office: Office, changed: Callable[[str], str]
+) -> None:
+    packet, text = packet_and_its_text(office)
+    assert changed(text) != text
+    words = own_words(f"We look at it.\n\n{changed(text)}", packet)
+    assert (words, unfit(words, packet)) == ("We look at it.", "")
