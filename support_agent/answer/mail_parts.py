@@ -191,6 +191,7 @@ PACKET = Shape(
     parts=(
         inbound("case_id"),
         inbound("customer_address"),
+        inbound("customer_reply_to", is_required=never, is_optional=True),
         inbound("level"),
         word("level", name="level_words", read="level", is_required=never, is_optional=True),
         inbound("level_why", is_required=never),

@@ -124,6 +124,8 @@ class Packet(Frozen):
     the one that staff answered. "": of none that is known; None: stored by version 0.1.0.
     """
     customer_address: str
+    customer_reply_to: str | None = None
+    """The addresses in the mail's Reply-To that are not the customer's: what a person writes does not go there."""
     level: Level
     level_why: str
     """Why the sender has that level, in one sentence."""

@@ -22,6 +22,7 @@ from support_agent.mail.text.body import Attachment
 from support_agent.ops.explain import CaseStory, MailStory, timeline, why
 from support_agent.ops.replay import chosen, replay
 from support_agent.ops.retrieval_report import RetrievalReport
+from support_agent.outbound.packing import reply_to_of
 from support_agent.outbound.staff_files import clean_name
 from support_agent.store.records import (
     PAGE_FOLDER,
@@ -78,6 +79,7 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
         "passed_on": passed_on,
         "previewed": _digest(passed_on) if passed_on else "",
         "goes_to": to.sender.address if to is not None else "",
+        "reply_to": reply_to_of(offer.customer_mail.message) if offer is not None else None,
         "chosen": choice.text if choice is not None else "",
         "considered": considered(wired.company, _asked(story, offer), to) if to else (),
         "groups": groups(wired.company, to) if to else (),

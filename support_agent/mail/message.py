@@ -90,6 +90,12 @@ class Message(Frozen):
         """The first defect that means that a part of the mail was not read (S15), or ""."""
         return next((defect for defect in self.defects if defect.startswith(LIMIT)), "")
 
+    @property
+    def other_reply_to(self) -> tuple[str, ...]:
+        """The addresses in Reply-To that are not the sender's: nothing is sent there (S16)."""
+        own = self.from_.addr if self.from_ is not None else ""
+        return tuple(address.addr for address in self.reply_to if address.addr != own)
+
     def header(self, name: str) -> str | None:
         """The topmost value of a header, or None."""
         return next(iter(self.all_headers(name)), None)

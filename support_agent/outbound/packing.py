@@ -11,6 +11,7 @@ from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import Settings
+from support_agent.mail.message import Message
 from support_agent.outbound.story import NO_STORY, Story
 from support_agent.planner.choice import ranked
 from support_agent.planner.plan import INTERNAL, Call, call_text
@@ -20,6 +21,7 @@ from support_agent.tools.ending import Reason
 RUNNERS_UP = 3
 ANY_DOCUMENT = (FoundDocument(number=1, title="", score=0.0),)
 """Stands for any document where none was found: a person puts its number in the place of 1."""
+REPLY_TO_ADDRESSES = 3
 MAIL_LINES = 500
 MAIL_CHARACTERS = 20_000
 """A packet shows this much of the mail; the whole mail is attached."""
@@ -75,6 +77,7 @@ def packet_of(
         case_id=mail.route.case_id,
         about_mail_id=scope.mail_id if scope is not None else "",
         customer_address=mail.sender.address or "(no single sender)",
+        customer_reply_to=reply_to_of(mail.message) if not mail.route.is_staff_reply else None,
         level=mail.sender.level,
         level_why=mail.sender.why,
         subject=mail.message.subject,
@@ -95,6 +98,13 @@ def packet_of(
         story_left_out=story.left_out or None,
         reply_address=settings.agent.address,
     )
+
+
+def reply_to_of(message: Message) -> str | None:
+    """The first addresses in a mail's Reply-To that are not its sender's: what a person writes does not go there."""
+    found = message.other_reply_to
+    shown = [*found[:REPLY_TO_ADDRESSES], *(["[...]"] if len(found) > REPLY_TO_ADDRESSES else [])]
+    return ", ".join(shown) or None
 
 
 def _offered(

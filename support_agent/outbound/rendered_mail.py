@@ -55,6 +55,7 @@ CUSTOMERS_OWN = frozenset(
         "subject",
         "question",
         "customer_address",
+        "customer_reply_to",
         "reply_address",
     }
 )

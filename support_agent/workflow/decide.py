@@ -257,7 +257,7 @@ class Decider:
 
 def _as_trusted(message: Message, sender: Sender, customer: Customer | None) -> tuple[Sender, Customer | None]:
     """The sender and customer that an answer may use: none of the account where the answer would go elsewhere (S16)."""
-    if any(address.addr != sender.address for address in message.reply_to):
+    if message.other_reply_to:
         return sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
     return sender, customer
 

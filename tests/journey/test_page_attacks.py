@@ -783,6 +783,17 @@ def test_own_words_that_are_a_command_are_not_carried_out(scene: Scene, command:
     assert rows_of(scene.office) == before
 
 
+def test_the_page_says_that_nothing_goes_to_another_reply_to(scene: Scene) -> None:
+    """Failure: a form's mail has its own address in From and the customer's in Reply-To, which nobody saw."""
+    browser = scene.browser()
+    assert "Reply-To" not in browser.get(scene.case).partition('id="own"')[0]
+    raw = b"Reply-To: Peter <o'neil&co@customer.example>\r\n" + write(REFUND, sender=ANNA, number=30)
+    mail_id, _ = scene.office.handle(raw)
+    page = browser.get(f"/cases/{scene.office.sent(mail_id)[OutgoingKind.PACKET].case_id}")
+    assert f"What you send goes to {ANNA}." in page
+    assert "Nothing goes to the address in Reply-To, o&#39;neil&amp;co@customer.example: to reach" in page
+
+
 def test_the_page_says_whom_an_answer_goes_to(scene: Scene) -> None:
     """Attack: somebody whom the customer wrote a copy to writes last, and waits for what is meant for the customer."""
     copied = write(REFUND, sender=ANNA, number=30).replace(b"To: ", f"Cc: {JAMES}\r\nTo: ".encode(), 1)

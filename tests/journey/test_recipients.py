@@ -18,6 +18,7 @@ from tests.unit.seen import (
     HUMAN,
     OFF_TOPIC,
     PACKET,
+    PERSON_REPLY,
     REFUND,
     SEATS,
     TWO,
@@ -158,3 +159,16 @@ def test_s16_differing_reply_to_gets_no_private_field(office: Office) -> None:
     assert (set(office.sent(other)), one(office, other).reason_code) == ({PACKET, ACKNOWLEDGEMENT}, "level")
     same, _ = office.handle(f"Reply-To: <{ANNA}>\r\n".encode() + write(SEATS, number=2))
     assert "12" in text_of(office.sent(same)[ANSWER])
+
+
+def test_s16_a_packet_says_that_a_reply_to_it_does_not_go_to_another_reply_to(office: Office) -> None:
+    """Failure: the words of a person went to the form that had sent the mail, whose From address they saw alone."""
+    first, _ = office.handle(b"Reply-To: Peter <peter@customer.example>\r\n" + write(HUMAN, sender=STRANGER))
+    packet = office.sent(first)[PACKET]
+    text = text_of(packet)
+    assert "\nReply-To: peter@customer.example\n" in text
+    assert f"Your reply goes to the From address, {STRANGER}. Nothing goes to the address in Reply-To" in text
+    reply, _ = office.handle(write("We call you.", sender=DESK, in_reply_to=packet.message_id, number=2))
+    assert office.sent(reply)[PERSON_REPLY].recipient == STRANGER
+    same, _ = office.handle(f"Reply-To: {STRANGER}\r\n".encode() + write(HUMAN, sender=STRANGER, number=3))
+    assert "Reply-To" not in text_of(office.sent(same)[PACKET])

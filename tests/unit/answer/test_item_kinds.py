@@ -52,7 +52,8 @@ STORED_PARTS = {
     "computed": "answered asked open_day open_time remaining row_count result",
     "customer": "name",
     "document": "number title url valid_from language heading sentence step cell row rule",
-    "inbound": "case_id customer_address level level_why subject mail_line left_out original_id reason_code why call "
+    "inbound": "case_id customer_address customer_reply_to level level_why subject mail_line left_out original_id "
+    "reason_code why call "
     "confidence outcome runner_up runner_up_confidence document_number document_title document_score question_number "
     "question finding_code evidence_number evidence_title evidence_grade evidence_position evidence_sentence "
     "page_address page_heading page_document page_found_by page_text answered_line "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -238,3 +239,37 @@ def test_every_reason_of_a_look_is_told_in_words(code: FindingReason) -> None:
     )
     line = next(line for line in english(packed(made)).splitlines() if line.startswith("Looked into: "))
     assert line.endswith(f". [{code.value}]")
+
+
+def with_reply_to(value: str) -> RoutedMail:
+    raw = f"Reply-To: {value}\r\n".encode() + RAW
+    return replace(MAIL, raw=raw, message=parse(raw))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("Anna <Anna.Keller@example.net>", None),
+        ("anna.keller@example.net, HOW TO REPLY <a@b.example>", "a@b.example"),
+        (
+            "a@b.example, c@b.example, d@b.example, e@b.example, f@b.example",
+            "a@b.example, c@b.example, d@b.example, [...]",
+        ),
+        ("no address", None),
+    ],
+)
+def test_s16_a_reply_to_elsewhere_is_shown_as_its_first_addresses_without_their_names(
+    value: str, shown: str | None
+) -> None:
+    """It is a stranger's text: what a person reads of it is short, and cannot pass for the packet's own words."""
+    packet = packet_of(with_reply_to(value), decision(), None, SETTINGS, SCOPE)
+    assert packet.customer_reply_to == shown
+
+
+def test_a_packet_template_from_before_shows_no_reply_to_and_is_used_all_the_same() -> None:
+    older = Templates.load(packaged("templates")).as_files()
+    before = re.sub(r"{% if packet.customer_reply_to %}.*?{% endif %}\n", "", older["de/escalation.txt.j2"], flags=re.S)
+    assert before != older["de/escalation.txt.j2"]
+    packet = packet_of(with_reply_to("a@b.example"), decision(), None, SETTINGS, SCOPE)
+    made = gated_mail(OutgoingKind.PACKET, packet, Templates.from_files(older | {"de/escalation.txt.j2": before}))
+    assert "a@b.example" not in made.text
