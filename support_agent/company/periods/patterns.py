@@ -49,6 +49,8 @@ class PlacePatterns(NamedTuple):
     month_behind: re.Pattern[str]
     year_behind: re.Pattern[str]
     joint: re.Pattern[str]
+    joined_before: re.Pattern[str]
+    joined_behind: re.Pattern[str]
     outside: re.Pattern[str]
     behind: re.Pattern[str]
     each: re.Pattern[str]
@@ -77,7 +79,7 @@ def name_patterns(language: str) -> NamePatterns:
     month = rf"(?<!\w)(?P<name>{any_of(numbers)})\.?(?P<suffix>{suffix})(?!\w)"
     of = rf"(?:{any_of(table.inside)}\s+){{0,3}}"
     year_first = rf"{year}\.?\s+(?:{any_of(table.year)}\s+)?"
-    ordinal = r"(?P<number>[1-4]|i{1,3}|iv)(?:\.|[ºª°]|\.[ºª°]|-?\w{1,3})?\s+" + any_of(table.quarter)
+    ordinal = r"(?P<number>[1-4]|iv|i{1,3})(?:\.|[ºª°]|\.[ºª°]|-?\w{1,3})?\s+" + any_of(table.quarter)
     quarter = rf"(?<![\w.])(?:q(?P<q>[1-4])|[tk](?P<t>[1-4])(?=\s+{of}(?:19|20)\d\d)|{ordinal})(?!\w)"
     return NamePatterns(
         month_numbers=numbers,
@@ -101,21 +103,29 @@ def _relative(table: Table, which: str, unit: str) -> tuple[str, re.Pattern[str]
     return name, re.compile(rf"(?<![\w'])(?:{whole}|{before}\s*{units}|{units}\s+{behind})(?!\w)")
 
 
+def joint_pattern(table: Table) -> str:
+    """What may stand between two periods that are both meant, with the words before the second."""
+    joint = rf"(?:(?<!\w){any_of(table.joint)}(?!\w)\.?|[,&+/;])"
+    return rf"\s*(?:{joint}\s*){{1,3}}(?:{any_of(table.inside)}\s*){{0,3}}"
+
+
 def place_patterns(language: str) -> PlacePatterns:
     """Patterns of words that make a name a whole period, or another time."""
     table = table_of(language)
     inside, unit = any_of(table.inside), any_of([*table.month, *table.year])
     of = rf"(?:{inside}\s+){{0,3}}"
-    long = any_of(word for word in table.outside if len(word) > SHORT_WORD)
-    short = any_of(word for word in table.outside if len(word) <= SHORT_WORD)
-    joint = rf"\s*(?:(?:(?<!\w){any_of(table.joint)}(?!\w)|[,&+/;])\s*){{1,3}}(?:{inside}\s*){{0,3}}"
+    outside = [*table.outside, *table.next]
+    long = any_of(word for word in outside if len(word) > SHORT_WORD)
+    short = any_of(word for word in outside if len(word) <= SHORT_WORD)
     return PlacePatterns(
         inside=re.compile(rf"(?<![\w']){inside}\s*$"),
         unit_before=re.compile(rf"(?<![\w']){unit}\s+{of}$"),
         unit_behind=re.compile(rf"\.?\s+{unit}(?!\w)"),
         month_behind=re.compile(rf"\s+{any_of(table.month)}(?!\w)"),
         year_behind=re.compile(rf"\.?\s+{any_of(table.year)}(?!\w)"),
-        joint=re.compile(joint),
+        joint=re.compile(joint_pattern(table)),
+        joined_before=re.compile(rf"\0{joint_pattern(table)}$"),
+        joined_behind=re.compile(rf"{joint_pattern(table)}\0"),
         outside=re.compile(rf"(?<![\w']){long}(?!\w)(?:\s+[^\s.?!;]+){{0,2}}\s*$|(?<![\w']){short}\s+{of}$"),
         behind=re.compile(rf"[\s,-]{{0,3}}{any_of(table.behind)}(?!\w)"),
         each=re.compile(rf"(?<!\w){any_of(table.each)}\s+(?:{inside}\s+)?$"),

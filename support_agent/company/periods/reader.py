@@ -10,19 +10,22 @@ Checked by tests/unit/company/periods/test_reader.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
 from itertools import pairwise
 
 from support_agent.company.periods import digits
 from support_agent.company.periods.patterns import name_patterns, place_patterns, time_patterns
+from support_agent.company.periods.shared_units import SharedUnits
 from support_agent.company.periods.table import (
     Mention,
+    blanked_spans,
     latest_year_of_month,
     latest_year_of_quarter,
     normalised,
     numeric_month,
+    table_of,
 )
 
 LOOK_BACK = 80
@@ -48,6 +51,7 @@ class Reader:
         self._names = name_patterns(language)
         self._places = place_patterns(language)
         self._times = time_patterns(language)
+        self._shared = SharedUnits(table_of(language))
 
     def without_now(self, text: str) -> str:
         """The text without the words that ask for the current value."""
@@ -60,12 +64,13 @@ class Reader:
         for pattern in (digits.NEVER_WHOLE, self._times.other, self._times.date):
             spans = [match.span() for match in pattern.finditer(left)]
             has_other = has_other or bool(spans)
-            left = _blanked(left, spans)
+            left = blanked_spans(left, spans)
         found, left = self._named(left, today)
         found += self._bare(text, left, found, today)
         found = [self._widened(text, mention) for mention in sorted(found)]
-        left = _blanked(left, [(mention.start, mention.end) for mention in found])
-        is_doubtful = has_other or self._is_left(left) or self._is_guarded(text, found) or _is_mixed(found)
+        left = blanked_spans(left, [(mention.start, mention.end) for mention in found])
+        found, is_lost = self._shared.read(text, found)
+        is_doubtful = has_other or is_lost or self._is_left(left) or self._is_guarded(text, found)
         return found, is_doubtful or (not found and self._times.day.search(left) is not None)
 
     def _named(self, left: str, today: date) -> tuple[list[Mention], str]:
@@ -83,7 +88,7 @@ class Reader:
         for pattern, mention_of in readers:
             matches = list(pattern.finditer(left))
             found += [mention_of(match) for match in matches]
-            left = _blanked(left, [match.span() for match in matches])
+            left = blanked_spans(left, [match.span() for match in matches])
         return found, left
 
     def _dated(self, match: re.Match[str]) -> Mention:
@@ -103,7 +108,7 @@ class Reader:
             elif match["name"] in self._times.wide_months:
                 number = self._names.month_numbers[match["name"]]
                 name = f"{latest_year_of_month(number, today)}-{number:02d}"
-                taken.append(Mention(*match.span(), name, "month"))
+                taken.append(Mention(*match.span(), name, "yearless"))
         return taken
 
     def _is_whole(self, text: str, match: re.Match[str], last_end: int) -> bool:
@@ -134,9 +139,14 @@ class Reader:
             is_single = match["one"] is not None and match.group() == match["one"]
             if not (is_single and self._places.each.search(_before(left, match.start()))):
                 return True
-        months = self._names.month.finditer(left)
-        is_short = any(self._places.inside.search(_before(left, match.start())) for match in months)
+        is_short = any(self._is_meant(left, match) for match in self._names.month.finditer(left))
         return is_short or self._times.any_month.search(left) is not None or _ANY_YEAR.search(left) is not None
+
+    def _is_meant(self, left: str, match: re.Match[str]) -> bool:
+        """Whether a short name, "mar", is a month here: after "in", or joined to a period, which is blanked out."""
+        before = _before(left, match.start())
+        behind = self._places.joined_behind.match(left, match.end())
+        return bool(behind or self._places.inside.search(before) or self._places.joined_before.search(before))
 
     def _is_guarded(self, text: str, found: list[Mention]) -> bool:
         """Whether a word next to a period changes it ("since"), or two periods are the ends of a range."""
@@ -158,16 +168,6 @@ def _before(text: str, offset: int) -> str:
     return text[max(0, offset - LOOK_BACK) : offset]
 
 
-def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with the spans, which may overlap, blanked out at the same length."""
-    parts, end = [], 0
-    for first, last in sorted(spans):
-        if last > end:
-            parts += [text[end : max(first, end)], "\0" * (last - max(first, end))]
-            end = last
-    return "".join([*parts, text[end:]])
-
-
 def _relative(name: str) -> Callable[[re.Match[str]], Mention]:
     kind = "year" if name.endswith("year") else "other"
     return lambda match: Mention(match.start(), match.end(), name, kind)
@@ -183,11 +183,4 @@ def _quarter(match: re.Match[str], today: date) -> Mention:
     said = groups.get("q") or groups.get("t") or groups["number"]
     number = _ROMAN.get(said) or int(said)
     year = int(match["year"]) if match["year"] else latest_year_of_quarter(number, today)
-    return Mention(*match.span(), f"{year}-q{number}", "other")
-
-
-def _is_mixed(found: list[Mention]) -> bool:
-    """Whether a month without a year occurs with another year, so that its year would be a guess."""
-    kinds = [mention.kind for mention in found]
-    others = [mention for mention in found if mention.kind != "month"]
-    return "month" in kinds and any(not mention.name.endswith("_month") for mention in others)
+    return Mention(*match.span(), f"{year}-q{number}", "other" if match["year"] else "yearless")

@@ -18,9 +18,11 @@ from functools import lru_cache
 from support_agent.company.languages import likely_languages
 from support_agent.company.periods import words
 from support_agent.company.periods.reader import Reader, reader_of
+from support_agent.company.periods.shared_units import SharedUnits
 from support_agent.company.periods.spaceless import SPACELESS, SpacelessReader, spaceless_reader_of
 from support_agent.company.periods.table import (
     TABLES,
+    Mention,
     blanked,
     latest_year_of_month,
     latest_year_of_quarter,
@@ -35,6 +37,7 @@ WRITTEN = frozenset(["en", "de", "es"])
 """Languages whose patterns are in `words`."""
 MOST_LANGUAGES = 6
 """At most this many likely languages are read."""
+_SHARED_UNITS = SharedUnits(words.SHARED_UNIT)
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
 
 
@@ -192,6 +195,7 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
     "since May" is not read as a month, nor the 2024 in "March 2024" as a year.
     """
     text = _spelt_out(" ".join(words.MAY_THE_VERB.sub(" ", text).lower().split()))
+    said = text
     found, text = _take(text, words.ALL_TIME, lambda match: "all_time")
     has_range = False
     for pattern in words.RANGES:
@@ -208,21 +212,18 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
         matches, text = _take(text, pattern, name_of)
         found += matches
     months = _bare_months(text, today)
-    if months and any(name.isdigit() or name in {"this_year", "last_year"} for _, name in found):
+    if months and any(mention.name.isdigit() or mention.name in {"this_year", "last_year"} for mention in found):
         has_range = True  # "In 2023, what did I pay in March?": the year of March would be a guess
     else:
         found += months
     if words.REMAINS.search(text) or (not found and words.WEAK_DAYS.search(text)):
         has_range = True
-    return [name for _, name in sorted(found)], has_range
+    found, is_lost = _SHARED_UNITS.read(said, found)
+    return [_quarter_name(mention.name, today) for mention in found], has_range or is_lost
 
 
 def _spelt_out(text: str) -> str:
-    """Repeat what two periods share for each of them: "this and last year", "March and April 2024"."""
-    text = words.SHARED_UNIT.sub(
-        lambda match: f"{match['first']} {match['unit'] or match['spanish']}{match['and']}{match['second']}", text
-    )
-    text = words.SHARED_UNIT_BEFORE.sub(_with_unit, text)
+    """Repeat what two months share for each of them: "March and April 2024", "in March and April"."""
     text = words.MONTHS_AND_YEAR.sub(
         lambda match: " and ".join(f"{month} {match['year']}" for month in _listed(match)), text
     )
@@ -231,31 +232,28 @@ def _spelt_out(text: str) -> str:
     )
 
 
-def _with_unit(match: re.Match[str]) -> str:
-    unit, second = match["unit"], match["second"]
-    spanish = second in {"pasado", "anterior"}
-    return f"{match['first']}{match['and']}" + (f"{unit} {second}" if spanish else f"{second} {unit}")
-
-
 def _listed(match: re.Match[str]) -> list[str]:
     return [*re.split(words.MONTH_JOINT, match["first"]), match["last"]]
 
 
-def _take(
-    text: str, pattern: re.Pattern[str], name_of: Callable[[re.Match[str]], str]
-) -> tuple[list[tuple[int, str]], str]:
-    """(offset, name) of each match, and the text with the matches blanked out at the same length."""
-    found = [(match.start(), name_of(match)) for match in pattern.finditer(text)]
+def _take(text: str, pattern: re.Pattern[str], name_of: Callable[[re.Match[str]], str]) -> tuple[list[Mention], str]:
+    """The period of each match, and the text with the matches blanked out at the same length."""
+    found = [Mention(*match.span(), name_of(match), _kind(match)) for match in pattern.finditer(text)]
     return found, blanked(text, pattern)
 
 
-def _bare_months(text: str, today: date) -> list[tuple[int, str]]:
+def _kind(match: re.Match[str]) -> str:
+    return "yearless" if match.re is words.QUARTER and not match["year"] else "other"
+
+
+def _bare_months(text: str, today: date) -> list[Mention]:
     """Months without a year, each the most recent that has begun; none in "Thanks, April"."""
     matches = list(words.BARE_MONTH.finditer(text))
     if all(match["comma"] for match in matches):
         return []
     months = ((match, _month_number(match["month"] or match["named"] or match["short"])) for match in matches)
-    return [(match.start(), f"{latest_year_of_month(month, today)}-{month:02d}") for match, month in months]
+    named = ((match, f"{latest_year_of_month(month, today)}-{month:02d}") for match, month in months)
+    return [Mention(*match.span(), name, "yearless") for match, name in named]
 
 
 def _year(word: str, today: date) -> int:
@@ -274,10 +272,9 @@ def _month_number(word: str) -> int:
 
 
 def _quarter(match: re.Match[str], today: date) -> str:
-    """`this_quarter` or `last_quarter` if the quarter is one of them, else a name outside the set."""
     quarter = next(number for number in range(1, 5) if match[f"q{number}"])
     year = _year(match["year"], today) if match["year"] else latest_year_of_quarter(quarter, today)
-    return _quarter_name(f"{year}-q{quarter}", today)
+    return f"{year}-q{quarter}"
 
 
 def _relative(match: re.Match[str], today: date) -> str:

@@ -13,6 +13,7 @@ from datetime import date
 from functools import lru_cache
 
 from support_agent.company.periods import digits
+from support_agent.company.periods.shared_units import NEARBY, with_year_of
 from support_agent.company.periods.table import (
     Mention,
     blanked,
@@ -64,6 +65,11 @@ class SpacelessReader:
         self._weekday = re.compile("[月火水木金土日]曜|星期|礼拜|[월화수목금토일]요일")
         self._day_words = re.compile(_any_of(table.day))
         self._now = re.compile(_any_of(table.now))
+        modifier = _any_of([*table.this, *table.last, *table.next])
+        joint = rf"\s*(?:{_any_of(table.joint)}|[、・,/&])\s*"
+        self._joint = re.compile(joint)
+        self._shared_before = re.compile(rf"(?:{modifier}|[\d{_DIGITS}十]){joint}$")
+        self._shared_behind = re.compile(rf"{joint}{modifier}\s*(?:[。.?!、,]|[のは的]|$)")
         fields = type(table.names).model_fields
         self._names = [(name, re.compile(_any_of(getattr(table.names, name)))) for name in fields]
 
@@ -85,15 +91,22 @@ class SpacelessReader:
             found += [_mention(match, today) for match in pattern.finditer(left)]
             left = blanked(left, pattern)
         found.sort()
+        for index in range(1, len(found)):
+            if self._joint.fullmatch(text, found[index - 1].end, found[index].start):
+                found[index] = with_year_of(found[index - 1], found[index])
         is_doubtful = is_doubtful or digits.NEVER_WHOLE.search(left) is not None
         is_cut = any(
-            self._particle.match(text, mention.end) is None or self._outside.search(text[: mention.start])
+            self._particle.match(text, mention.end) is None
+            or self._outside.search(text[: mention.start])
+            or self._shared_before.search(left[max(0, mention.start - NEARBY) : mention.start])
+            or self._shared_behind.match(left, mention.end)
             for mention in found
         )
-        is_month_of_year = len({mention.kind for mention in found} & {"month", "year"}) > 1
+        dated = [mention for mention in found if mention.kind == "year" or mention.name[0].isdigit()]
+        is_year_open = len({mention.kind == "yearless" for mention in dated}) > 1
         is_left = self._units.search(left) is not None or _LEFT.search(left) is not None
         is_day = not found and self._day_words.search(left) is not None
-        return found, is_doubtful or is_cut or is_month_of_year or is_left or is_day
+        return found, is_doubtful or is_cut or is_year_open or is_left or is_day
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -104,11 +117,11 @@ def _any_of(words: Iterable[str]) -> str:
 def _mention(match: re.Match[str], today: date) -> Mention:
     groups = match.groupdict()
     year = int(groups["year"]) if groups.get("year") else None
+    kind = "other" if year else "yearless"
     if said := groups.get("quarter"):
         number = _MONTHS.get(said) or int(said)
-        return Mention(*match.span(), f"{year or latest_year_of_quarter(number, today)}-q{number}", "other")
+        return Mention(*match.span(), f"{year or latest_year_of_quarter(number, today)}-q{number}", kind)
     if said := groups.get("month"):
         number = _MONTHS.get(said) or int(said)
-        name = f"{year or latest_year_of_month(number, today)}-{number:02d}"
-        return Mention(*match.span(), name, "other" if year else "month")
+        return Mention(*match.span(), f"{year or latest_year_of_month(number, today)}-{number:02d}", kind)
     return Mention(*match.span(), f"{year}", "year")

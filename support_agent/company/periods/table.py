@@ -48,8 +48,10 @@ class Table(Frozen):
     cldr: str = ""
     inside: Phrases = ()
     outside: Phrases = ()
+    next: Phrases = ()
     behind: Phrases = ()
     joint: Phrases = ()
+    article: Phrases = ()
     each: Phrases = ()
     month: Phrases = ()
     quarter: Phrases = ()
@@ -59,6 +61,8 @@ class Table(Frozen):
     last: Phrases = ()
     this_behind: Phrases = ()
     last_behind: Phrases = ()
+    this_one: Phrases = ()
+    last_one: Phrases = ()
     other: Phrases = ()
     day: Phrases = ()
     now: Phrases = ()
@@ -74,8 +78,8 @@ class Table(Frozen):
 class Mention(NamedTuple):
     """A period in a text, with its offsets in the `normalised` text.
 
-    `name` may be outside the closed set ("2009", "2025-q1"). `kind` is "month" for a month without a year, "year" for a
-    whole year, else "other".
+    `name` may be outside the closed set ("2009", "2025-q1"). `kind` is "yearless" for a month or quarter without a
+    year, "year" for a whole year, else "other".
     """
 
     start: int
@@ -115,6 +119,16 @@ def numeric_month(match: re.Match[str]) -> str:
 def blanked(text: str, pattern: re.Pattern[str]) -> str:
     """The text with the matches of a pattern blanked out at the same length."""
     return pattern.sub(lambda match: "\0" * len(match.group()), text)
+
+
+def blanked_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with the spans, which may overlap, blanked out at the same length."""
+    parts, end = [], 0
+    for first, last in sorted(spans):
+        if last > end:
+            parts += [text[end : max(first, end)], "\0" * (last - max(first, end))]
+            end = last
+    return "".join([*parts, text[end:]])
 
 
 def normalised(text: str) -> str:

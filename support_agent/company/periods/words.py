@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from support_agent.company.periods.table import Table
+
 _MONTHS = """
     january januar jänner enero / february februar febrero / march märz maerz marzo / april abril
     may mai mayo / june juni junio / july juli julio / august agosto / september septiembre setiembre
@@ -38,9 +40,9 @@ MONTH = _any_of(*sorted(MONTH_NUMBERS, key=len, reverse=True)) + r"\b"
 ANY_MONTH = rf"{_any_of(*sorted({**MONTH_NUMBERS, **SHORT_MONTH_NUMBERS}, key=len, reverse=True))}\b\.?"
 YEAR = r"(?:19|20)\d\d(?!\d)"
 
-_THIS = _any_of("this", "current", "(?:diese|laufende|aktuelle)[nmrs]?", "este")
-_LAST = _any_of("last", "previous", "preceding", "(?:letzte|vergangene|vorige)[nmrs]?")
-LAST_YEAR = rf"(?:{_LAST}\s+(?:year|jahr(?:es)?)|vorjahr(?:es)?|año\s+(?:pasado|anterior))\b"
+_THIS = _any_of("this", "current", "(?:diese|laufende|aktuelle)[nmrs]?", "este", "presente")
+_LAST = _any_of("last", "previous", "preceding", "prior", "(?:letzte|vergangene|vorige)[nmrs]?")
+LAST_YEAR = rf"(?:{_LAST}\s+(?:year|jahr(?:es)?)|vorjahr(?:es)?|año\s+(?:pasado|anterior)|(?:pasado|anterior)\s+año)\b"
 THIS_YEAR = rf"(?:{_THIS}\s+(?:year|jahr(?:es)?|año)|año\s+(?:actual|en\s+curso)|year\s+to\s+date|ytd|heuer)\b"
 YEAR_WORD = rf"(?:{YEAR}|{LAST_YEAR}|{THIS_YEAR})"
 _OF = r"(?:of\s+|in\s+|im\s+|des\s+|de\s+|del\s+|the\s+|dem\s+)*"
@@ -50,10 +52,10 @@ RELATIVE = re.compile(
     rf"\b(?:(?P<month_before_last>month\s+before\s+last|vorletzte[nmrs]?\s+monat(?:s|es)?)"
     rf"|(?P<year_before_last>year\s+before\s+last|vorletzte[nmrs]?\s+jahr(?:s|es)?)"
     rf"|(?P<this_month>{_THIS}\s+(?:month|monat(?:s|es)?|mes)|month\s+to\s+date|mes\s+(?:actual|en\s+curso))"
-    rf"|(?P<last_month>{_LAST}\s+(?:month|monat(?:s|es)?)|vormonat(?:s|es)?|mes\s+(?:pasado|anterior))"
+    rf"|(?P<last_month>{_LAST}\s+(?:month|monat(?:s|es)?)|vormonat(?:s|es)?|mes\s+(?:pasado|anterior)|(?:pasado|anterior)\s+mes)"
     rf"|(?P<this_quarter>{_THIS}\s+(?:quarter|quartals?|trimestre)|trimestre\s+(?:actual|en\s+curso))"
-    rf"|(?P<last_quarter>{_LAST}\s+(?:quarter|quartals?)|vorquartals?|trimestre\s+(?:pasado|anterior))"
-    rf"|(?P<this_year>{THIS_YEAR})|(?P<last_year>{LAST_YEAR}))\b"
+    rf"|(?P<last_quarter>{_LAST}\s+(?:quarter|quartals?)|vorquartals?|trimestre\s+(?:pasado|anterior)"
+    rf"|(?:pasado|anterior)\s+trimestre)|(?P<this_year>{THIS_YEAR})|(?P<last_year>{LAST_YEAR}))\b"
 )
 """The group that matched is the period's name."""
 ALL_TIME = re.compile(
@@ -73,17 +75,26 @@ MONTHS_AND_YEAR = re.compile(rf"\b{_MONTH_LIST},?\s+{_OF}(?P<year>{YEAR_WORD})")
 """Months that share a year: "March and April 2024"."""
 MONTHS_AND_PREPOSITION = re.compile(rf"\b(?P<before>in|im|en|for)\s+{_MONTH_LIST}")
 """Months that share the word before them: "in Jan and Feb"."""
-_AND = r"(?P<and>\s*(?:,|&|\+|/|\b(?:and|or|than|und|oder|als|y|o|que|vs\.?|versus)\b)\s*(?:the\s+|el\s+|en\s+el\s+)?)"
-SHARED_UNIT = re.compile(
-    rf"\b(?P<first>{_THIS}|{_LAST}){_AND}(?P<second>(?:{_THIS}|{_LAST})\s+(?P<unit>year|month|quarter|jahr|monat"
-    r"|quartal)|(?P<spanish>año|mes|trimestre)\s+(?:pasado|anterior))\b"
+SHARED_UNIT = Table(
+    this="""this | current | this one | diese | diesen | diesem | dieser | dieses | laufende | laufenden | laufendem
+        | laufendes | aktuelle | aktuellen | aktuellem | aktuelles | este | éste | presente""",
+    this_behind="actual | en curso",
+    last="""last | previous | preceding | prior | letzte | letzten | letztem | letzter | letztes | vergangene
+        | vergangenen | vergangenem | vergangenes | vorige | vorigen | vorigem | voriges""",
+    last_behind="pasado | anterior",
+    last_one="""one before | previous one | last one | prior one | der davor | dem davor | den davor | das davor
+        | die davor""",
+    next="""next | coming | upcoming | following | first | second | third | fourth | nächste | nächsten | nächstem
+        | nächstes | kommende | kommenden | kommendes | erste | ersten | erstes | zweite | zweiten | zweites | dritte
+        | dritten | drittes | vierte | vierten | viertes | próximo | siguiente | primer | primero | segundo | tercer
+        | tercero | cuarto | último | vorletzte | vorletzten | vorletztem | vorletztes""",
+    joint="""and | or | as | as well as | than | versus | vs | compared to | compared with | against | und | oder
+        | als | wie | sowie | bzw | beziehungsweise | gegenüber | verglichen mit | im vergleich zu | im vergleich zum
+        | y | e | o | que | como | contra | comparado con | frente a | frente al""",
+    inside="in | of | for | im | in | für | vom | en | de | del | para",
+    article="the | that of | der | die | das | dem | den | des | el | al",
 )
-"""Two periods that share the unit of the second: "this and last year", "este y el año pasado"."""
-SHARED_UNIT_BEFORE = re.compile(
-    rf"\b(?P<first>(?:{_THIS}|{_LAST})\s+(?P<unit>year|month|quarter|jahr|monat|quartal|año|mes|trimestre)){_AND}"
-    rf"(?P<second>{_LAST}|{_THIS}|pasado|anterior)(?=\s*(?:[.,;:?!)]|$))"
-)
-"""Two periods that share the unit of the first: "this year and last", "este año y el pasado"."""
+"""Words of the three languages around a unit that two periods share: "this and last year"."""
 NUMERIC_MONTH = re.compile(
     rf"(?<![\w./:-])(?:(?P<iso_year>{YEAR})-(?P<iso_month>0[1-9]|1[0-2])"
     rf"|(?P<month>0?[1-9]|1[0-2])[./](?P<year>{YEAR}))(?![\w/-]|\.\d)"
@@ -201,6 +212,8 @@ RANGES: tuple[re.Pattern[str], ...] = tuple(
         rf"|(?<![\w./#-]){YEAR}[-\u2013](?:1[3-9]|[2-9]\d)(?![\w/-]|\.\d)",
         r"\bq[1-4][\s/'\u2019-]*\d\d(?!\d)|\b[1-4]q(?![a-z])|(?<!\w)['\u2019]\d\d\b",
         rf"\bq[1-4]\s*(?:-|\u2013|\u2014|\b{_SPAN}\b)\s*q[1-4]\b",
+        # two months in one word: "März- und Aprilrechnung"
+        rf"\b{_any_of(*MONTH_NUMBERS)}-\s+(?:and|or|und|oder)\b",
         # rolling: "last 90 days", "die letzten drei Monate", "en los últimos 6 meses", "3 months ago"
         rf"\b(?:last|past|previous|next|coming|trailing|letzten?|vergangenen|vorigen|nächsten|kommenden"
         rf"|[úu]ltim[oa]s?|pasad[oa]s|próxim[oa]s)\s+{_NUMBER}\s+{_UNITS}\b",
