@@ -33,7 +33,7 @@ class SharedUnits:
         self._adjective = re.compile(any_of([*table.this_behind, *table.last_behind]))
         self._before = re.compile(rf"{modifier}{joint}$")
         self._behind = re.compile(rf"(?:-\w{{1,3}}|['\u2019]\s?s)?\s?\(?(?P<joint>{joint}){modifier}(?P<end>{_END})?")
-        self._further_before = re.compile(rf"{_modifier(this, last, table)}{joint}\w+\s$")
+        self._further_before = re.compile(rf"{_modifier(this, last, table)}{joint}\w+\s(?:{any_of(table.inside)}\s)?$")
         self._further_behind = re.compile(
             rf"(?:[^.?!]*?\s{joint}(?:\w+\s){{0,2}}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}"
         )
@@ -43,13 +43,20 @@ class SharedUnits:
 
     def read(self, text: str, found: list[Mention]) -> tuple[list[Mention], bool]:
         """(the periods and those that share a unit with them, in order; whether one is stated that cannot be read)."""
-        left = blanked_spans(text, [(mention.start, mention.end) for mention in found])
+        left = _without(text, found)
+        shared = self._beside(left, found)
+        everything = sorted([*found, *(mention for mention in shared if mention.name)])
+        is_third = bool(shared) and bool(self._beside(_without(text, everything), everything))
+        is_cut = any(self._is_cut(text, left, mention) for mention in found)
+        is_lost = is_third or is_cut or not all(mention.name for mention in shared)
+        everything = with_shared_years(everything, text, self._joint)
+        return everything, is_lost or _is_mixed(everything)
+
+    def _beside(self, left: str, found: list[Mention]) -> set[Mention]:
+        """Periods without a unit beside the found ones; a name is empty where the word names none."""
         before = [self._said_before(left, mention) for mention in found]
         behind = [self._said_behind(left, mention) for mention in found]
-        shared = [mention for mention in [*before, *behind] if mention]
-        is_lost = any(self._is_cut(text, left, mention) for mention in found) or not all(one.name for one in shared)
-        found = with_shared_years(sorted([*found, *(one for one in shared if one.name)]), text, self._joint)
-        return found, is_lost or _is_mixed(found)
+        return {mention for mention in [*before, *behind] if mention}
 
     def _said_before(self, left: str, mention: Mention) -> Mention | None:
         """ "This" in "this and last year"; an adjective may belong to a noun: "l'adresse actuelle et cette année"."""
@@ -78,6 +85,10 @@ class SharedUnits:
         is_numbered = "-q" in mention.name or ("-" in mention.name and text[mention.start].isdigit())
         is_number_left = self._number_before.search(before) or self._number_behind.match(left, mention.end)
         return self._word_before.search(before) is not None or (is_numbered and is_number_left is not None)
+
+
+def _without(text: str, found: list[Mention]) -> str:
+    return blanked_spans(text, [(mention.start, mention.end) for mention in found])
 
 
 def _modifier(this: Iterable[str], last: Iterable[str], table: Table) -> str:
