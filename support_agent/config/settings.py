@@ -149,7 +149,8 @@ class StoreSettings(Frozen):
     kept whose own setting is 0."""
     raw_retention_days: KindDays = 0
     """How long the bytes of received mails are kept. Without them a person cannot read the mail here, and `replay` and
-    `backtest` leave it out."""
+    `backtest` leave it out. This and the other kinds of a case stay, whatever their settings, while a person must still
+    answer in it; only `retention_days` ends that."""
     plan_retention_days: KindDays = 0
     """How long plans are kept, with their calls, traces and the case's memory."""
     outbox_retention_days: KindDays = 0

@@ -102,8 +102,8 @@ def sample_packets(locale: str) -> Iterator[Packet]:
 
 
 def sample_later_packets(locale: str) -> Iterator[Packet]:
-    """Packets with parts that older templates lack: the original that is not attached, the case so far, and an answer
-    that waits, for a person or for its time."""
+    """Packets with parts that older templates lack: the original that is not attached, another Reply-To, no known
+    customer, the case so far, and an answer that waits, for a person or for its time."""
     return (packet for packet in _packets(locale) if _is_later(packet))
 
 
@@ -112,7 +112,8 @@ def _packets(locale: str) -> Iterator[Packet]:
 
 
 def _is_later(packet: Packet) -> bool:
-    return bool(packet.original_id or packet.story or packet.proposed_text)
+    is_of_nobody = packet.about_mail_id == ""
+    return bool(is_of_nobody or packet.original_id or packet.customer_reply_to or packet.story or packet.proposed_text)
 
 
 def sample_digests(locale: str) -> Iterator[Digest]:

@@ -1,7 +1,8 @@
 """Deletes old cases and mails, and single kinds of data that are kept for a shorter time.
 
-Invariant: a case is deleted whole or not at all, unfinished work is never deleted, and the id of a deleted mail is kept
-so that it is never answered again. Checked by tests/contract/store/test_retention.py.
+Invariant: a case is deleted whole or not at all, unfinished work is never deleted, no single kind of data goes while a
+person must still answer in its case, and the id of a deleted mail is kept so that it is never answered again. Checked
+by tests/contract/store/test_retention.py.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from support_agent.store.tables import (
     UsedKeyRow,
 )
 from support_agent.store.vault import Vault
+from support_agent.store.waiting import open_packets
 
 UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
 """Statuses of mails that may still leave, or of which nobody knows whether they did."""
@@ -74,36 +76,40 @@ class Retention:
 
     def _delete_raw(self, instant: datetime) -> None:
         """Empty the bytes of received mails."""
-        has_bytes = func.length(MailRow.raw) > 0
+        mail = aliased(MailRow)
+        has_bytes = func.length(mail.raw) > 0
         with self.database.write() as connection:
-            query = select(MailRow.id).where(has_bytes, col(MailRow.received_at) < instant, _is_idle(instant))
+            query = select(mail.id).where(has_bytes, col(mail.received_at) < instant, _is_idle(mail, instant))
             for part in batches(connection.scalars(query).all()):
                 affected(connection, update(MailRow).where(col(MailRow.id).in_(part)).values(raw=b""))
 
     def _delete_plans(self, instant: datetime) -> None:
+        mail = aliased(MailRow)
         with self.database.write() as connection:
-            query = select(PlanRow.mail_id).join(MailRow, col(MailRow.id) == col(PlanRow.mail_id))
-            old = connection.scalars(query.where(col(PlanRow.planned_at) < instant, _is_idle(instant))).all()
+            query = select(PlanRow.mail_id).join(mail, col(mail.id) == col(PlanRow.mail_id))
+            old = connection.scalars(query.where(col(PlanRow.planned_at) < instant, _is_idle(mail, instant))).all()
             for part in batches(old):
                 for table in (ToolCallRow, PlanRow):
                     affected(connection, delete(table).where(col(table.mail_id).in_(part)))
 
     def _delete_sent(self, instant: datetime) -> None:
         """Empty the bytes of our mails, and delete what they were rendered from."""
+        mail = aliased(MailRow)
         has_bytes = func.length(OutboxRow.raw) > 0
         with self.database.write() as connection:
-            query = select(OutboxRow.mail_id).join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).distinct()
+            query = select(OutboxRow.mail_id).join(mail, col(mail.id) == col(OutboxRow.mail_id)).distinct()
             old = connection.scalars(
-                query.where(has_bytes, col(OutboxRow.created_at) < instant, _is_idle(instant))
+                query.where(has_bytes, col(OutboxRow.created_at) < instant, _is_idle(mail, instant))
             ).all()
             for part in batches(old):
                 affected(connection, delete(RenderedMailRow).where(col(RenderedMailRow.mail_id).in_(part)))
                 affected(connection, update(OutboxRow).where(col(OutboxRow.mail_id).in_(part)).values(raw=b""))
 
     def _delete_labels(self, instant: datetime) -> None:
+        mail = aliased(MailRow)
         with self.database.write() as connection:
-            query = select(LabelRow.mail_id).join(MailRow, col(MailRow.id) == col(LabelRow.mail_id)).distinct()
-            old = connection.scalars(query.where(col(LabelRow.made_at) < instant, _is_idle(instant))).all()
+            query = select(LabelRow.mail_id).join(mail, col(mail.id) == col(LabelRow.mail_id)).distinct()
+            old = connection.scalars(query.where(col(LabelRow.made_at) < instant, _is_idle(mail, instant))).all()
             for part in batches(old):
                 affected(connection, delete(LabelRow).where(col(LabelRow.mail_id).in_(part)))
 
@@ -146,16 +152,20 @@ def delete_whole(connection: Connection, vault: Vault, cases: Sequence[str], mai
         affected(connection, delete(CaseRow).where(col(CaseRow.id).in_(part)))
 
 
-def _is_idle(instant: datetime) -> ColumnElement[bool]:
-    """Whether a mail is handled, and its case had no mail since an instant and has nothing that may still leave."""
+def _is_idle(mail: type[MailRow], instant: datetime) -> ColumnElement[bool]:
+    """Whether a mail is handled, and its case had no mail since an instant, has nothing that may still leave, and no
+    packet that waits for a person.
+    """
     later, mine = aliased(MailRow), aliased(OutboxRow)
     is_open = or_(col(later.received_at) >= instant, col(later.status) == MailStatus.NEW)
-    is_of_case = or_(col(later.id) == col(MailRow.id), col(later.case_id) == col(MailRow.case_id))
-    is_its = or_(col(mine.mail_id) == col(MailRow.id), col(mine.case_id) == col(MailRow.case_id))
+    is_of_case = or_(col(later.id) == col(mail.id), col(later.case_id) == col(mail.case_id))
+    is_its = or_(col(mine.mail_id) == col(mail.id), col(mine.case_id) == col(mail.case_id))
     waits = col(mine.status).in_((*UNFINISHED, OutboxStatus.PROPOSED))
+    packets = open_packets(OutboxRow.id).where(col(CaseRow.id) == col(mail.case_id))
     return and_(
-        ~select(later.id).where(is_of_case, is_open).correlate(MailRow).exists(),
-        ~select(mine.id).where(is_its, waits).correlate(MailRow).exists(),
+        ~select(later.id).where(is_of_case, is_open).correlate(mail).exists(),
+        ~select(mine.id).where(is_its, waits).correlate(mail).exists(),
+        ~packets.correlate(mail).exists(),
     )
 
 

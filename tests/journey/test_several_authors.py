@@ -47,7 +47,7 @@ def replied(office: Office, notice: OutboxRecord, number: int) -> list[str]:
 def offered(office: Office, packet: OutboxRecord, author: str) -> OutboxRecord:
     """The packet that the page of a case offers, which is about a mail of this author."""
     assert packet.case_id is not None
-    offer = office.stages.desk.offer(packet.case_id)
+    offer = office.wired.desk.offer(packet.case_id)
     assert offer is not None
     assert offer.customer_mail.message.from_ is not None
     assert offer.customer_mail.message.from_.addr == author

@@ -165,6 +165,26 @@ def test_no_kind_goes_while_a_case_has_work(store: Store, kind: str, work: str) 
     assert sizes(store) == before
 
 
+@pytest.mark.parametrize("kind", ["raw", "plan", "outbox", "label"])
+@pytest.mark.parametrize("is_about_later_mail", [False, True])
+def test_no_kind_goes_while_a_person_must_still_answer(store: Store, kind: str, *, is_about_later_mail: bool) -> None:
+    """Failure: a person answered a case after some weeks, and was told that its packet or its mail is gone."""
+    mail_id = fill(store)
+    if is_about_later_mail:
+        mail_id = record(store, 2)
+        store.cases.join(mail_id, CASE)
+    put(store, outgoing(mail_id, OutgoingKind.PACKET, CASE))
+    finish(store)
+    before = sizes(store)
+    store.retention.run(days(**{kind: 30}), NOON + 100 * DAY)
+    assert sizes(store) == before
+
+    put(store, outgoing(record(store, 3), OutgoingKind.PERSON_REPLY, CASE, at=NOON + DAY))
+    finish(store)
+    store.retention.run(days(**{kind: 30}), NOON + 100 * DAY)
+    assert sizes(store)[kind] == 0
+
+
 def test_without_a_setting_each_kind_is_kept_as_long_as_its_case(store: Store) -> None:
     """Rule: the old setting is the default for all."""
     fill(store)

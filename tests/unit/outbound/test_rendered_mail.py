@@ -224,7 +224,7 @@ def test_words_below_a_line_that_a_person_copied_out_of_the_packet_are_not_lost(
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda packet: packet.replace("support@example.com", "support@example.com<mailto:support@example.com>"),
+        lambda packet: re.sub(r"(support@\S+example)", r"\1<mailto:\1>", packet),
         lambda packet: "\n".join(f"HS> {piece}" for line in packet.splitlines() for piece in textwrap.wrap(line, 40)),
         lambda packet: packet[: len(packet) // 2],
         lambda packet: "\n".join(packet.splitlines()[5:20] + packet.splitlines()[30:]),
