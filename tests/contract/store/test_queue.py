@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_agent.store.queue import NOBODY, Facet, QueuedCase, QueueFilter
-from support_agent.store.records import CaseId, CaseState, MailStatus, OutgoingKind
+from support_agent.store.records import CaseId, CaseState, MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, outgoing, put, record
 from tests.contract.store.test_waiting import escalated, waiting
@@ -18,17 +18,16 @@ def listed(store: Store, wanted: QueueFilter = ALL, limit: int = 10) -> list[str
     return [case.case_id for case in store.queue.cases(wanted, limit)]
 
 
-def three(store: Store) -> None:
-    """Three cases, the first waits longest."""
-    for number, case_id in enumerate((CASE, OTHER, THIRD), start=1):
-        escalated(store, number, case_id)
+def three(store: Store) -> list[MailId]:
+    """The mails of three cases, the first waits longest."""
+    return [escalated(store, number, case_id) for number, case_id in enumerate((CASE, OTHER, THIRD), start=1)]
 
 
 def test_the_longest_waiting_comes_first_and_it_is_what_reminders_count(store: Store) -> None:
-    three(store)
+    first, *_ = three(store)
     assert listed(store) == [CASE, OTHER, THIRD] == [case.case_id for case in waiting(store)]
     store.cases.change(OTHER, CaseState.CLOSED, None, ANNA, "done", NOON)
-    put(store, outgoing(record(store, 7), OutgoingKind.PERSON_REPLY, CASE, NOON + 5 * MINUTE))
+    put(store, outgoing(record(store, 7), OutgoingKind.PERSON_REPLY, CASE, NOON + 5 * MINUTE, parent=first))
     assert listed(store) == [THIRD] == [case.case_id for case in waiting(store)]
 
 

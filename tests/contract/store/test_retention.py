@@ -179,7 +179,7 @@ def test_no_kind_goes_while_a_person_must_still_answer(store: Store, kind: str, 
     store.retention.run(days(**{kind: 30}), NOON + 100 * DAY)
     assert sizes(store) == before
 
-    put(store, outgoing(record(store, 3), OutgoingKind.PERSON_REPLY, CASE, at=NOON + DAY))
+    put(store, outgoing(record(store, 3), OutgoingKind.PERSON_REPLY, CASE, NOON + DAY, parent=mail_id))
     finish(store)
     store.retention.run(days(**{kind: 30}), NOON + 100 * DAY)
     assert sizes(store)[kind] == 0

@@ -90,8 +90,9 @@ def test_an_answer_of_the_machine_to_the_same_mail_does_not_end_it(store: Store)
 
 @pytest.mark.parametrize("is_sure", [True, False])
 def test_a_reply_that_the_customer_may_not_have_is_none(store: Store, *, is_sure: bool) -> None:
-    escalated(store)
-    reply = put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE))
+    mail_id = escalated(store)
+    reply = put(store, outgoing(record(store, 7), REPLY, CASE, NOON + 5 * MINUTE, parent=mail_id))
+    assert waiting(store) == ()
     assert store.outbox.claim(reply.id, NOON + DAY)
     if is_sure:
         store.outbox.mark_failed(reply.id, "550 no", by="")

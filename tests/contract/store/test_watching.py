@@ -33,9 +33,10 @@ def test_the_outbox_is_counted_by_status_up_to_a_limit(store: Store) -> None:
 
 def test_the_cases_that_wait_are_those_that_people_are_reminded_of(store: Store) -> None:
     """Rule: two of three cases wait for a person, from the minutes of their packets on."""
-    for number, case_id in enumerate((CASE, OTHER, THIRD), start=1):
-        escalated(store, number, case_id)
-    put(store, outgoing(record(store, 7), OutgoingKind.PERSON_REPLY, OTHER, NOON + 5 * MINUTE))
+    cases = enumerate((CASE, OTHER, THIRD), start=1)
+    mail_ids = [escalated(store, number, case_id) for number, case_id in cases]
+    reply = record(store, 7)
+    put(store, outgoing(reply, OutgoingKind.PERSON_REPLY, OTHER, NOON + 5 * MINUTE, parent=mail_ids[1]))
     for since, number, oldest in (
         (NOON, 2, NOON + MINUTE),
         (NOON + 2 * MINUTE, 1, NOON + 3 * MINUTE),
