@@ -323,9 +323,10 @@ class DeskCommands:
         return sender, final
 
     def _refuse_unseen(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
-        """Raises:
-        PermanentError: the order would end the wait of a mail that came after the packet, or, of spam, of another
-            author's mail.
+        """Refuse to end the wait of a mail that came after the packet, or with `spam` that of another author's mail.
+
+        Raises:
+            PermanentError: there is one (code `command_refused`).
         """
         store, own = self.store, fitting.customer_mail
         waiting = filter(None, map(store.mails.get, store.waits.mails(mail.route.case_id) - {own.id}))
