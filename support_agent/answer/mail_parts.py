@@ -176,7 +176,10 @@ _STORY = Shape(
 
 
 def _layout_of_packet(view: Any, packet: Packet) -> Mapping[str, object]:
-    """Attach evidence to its question, and the question's number to pages; both are numbered across questions."""
+    """Attach evidence to its question, and the question's number to pages; both are numbered across questions.
+
+    `is_about_nobody`: it is not known which customer the packet is for.
+    """
     ends = list(accumulate(len(retrieval.evidence) for retrieval in packet.retrievals))
     for retrieval, one, end in zip(packet.retrievals, view.looked, ends, strict=True):
         one.evidence = view._evidence[end - len(retrieval.evidence) : end]
@@ -184,7 +187,7 @@ def _layout_of_packet(view: Any, packet: Packet) -> Mapping[str, object]:
     asked = [one.number for retrieval, one in both for _ in retrieval.pages]
     for page, number in zip(view.pages, asked, strict=True):
         page.question = number
-    return {"has_no_customer": packet.about_mail_id == ""}
+    return {"is_about_nobody": packet.about_mail_id == ""}
 
 
 PACKET = Shape(
@@ -235,7 +238,7 @@ PACKET = Shape(
         Group("pages", _PAGE, counted("index")),
     ),
     layout=_layout_of_packet,
-    layout_names=frozenset({"evidence", "question", "has_no_customer"}),
+    layout_names=frozenset({"evidence", "question", "is_about_nobody"}),
 )
 
 

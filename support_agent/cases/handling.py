@@ -44,7 +44,7 @@ STATES = {
 KEEPS_ASSIGNEE = (Order.CLOSE, Order.REOPEN)
 WAITING = (OutboxStatus.PROPOSED, OutboxStatus.READY)
 """Statuses of answers that wait: for a person, for the end of the hold window, or for another try."""
-UNSENT = (*WAITING, OutboxStatus.SENDING)
+MAY_STILL_LEAVE = (*WAITING, OutboxStatus.SENDING)
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Handling:
         self._withdraw(case_id, source, source.value, at, only_to=customer)
         self.store.cases.change(case_id, CaseState.CLOSED, case.assignee, source.value, why, at)
 
-    def unsent(self, case_id: CaseId, address: str) -> frozenset[MailId]:
+    def mails_with_answers_to_leave(self, case_id: CaseId, address: str) -> frozenset[MailId]:
         """The mails whose answers to this address have not left yet."""
         rows = self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER)
-        return frozenset(row.mail_id for row in rows if row.recipient == address and row.status in UNSENT)
+        return frozenset(row.mail_id for row in rows if row.recipient == address and row.status in MAY_STILL_LEAVE)
 
     def _staff(self, address: str | None) -> str:
         plain = lower_address(address or "")

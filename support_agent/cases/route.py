@@ -30,8 +30,8 @@ class Route(Frozen):
     """A mail's case, and what may be sent automatically.
 
     `reason` (a code) and `why` (a sentence) say why no automatic mail may go to the sender; both are "" if one may.
-    `customer_mail_id` is the customer's mail that a staff reply answers. `intention` is what the sender means by a
-    reply; None if that was not asked.
+    `customer_mail_id` is the customer's mail that a staff reply is about, None if it does not say so. `intention`
+    is what the sender means by a reply; None if that was not asked.
     """
 
     case_id: CaseId

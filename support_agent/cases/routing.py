@@ -80,12 +80,13 @@ class CaseRouting:
         packet = self.threads.packet_answered_by(mail.message) if is_reply else None
         if packet is not None and packet.case_id is not None:
             self.store.cases.join(mail.id, packet.case_id)
+            is_named = self.threads.packet_named_by(mail.message) is not None
             return Route(
                 case_id=packet.case_id,
                 may_answer=False,
                 may_acknowledge=False,
                 is_staff_reply=True,
-                customer_mail_id=self.threads.customer_mail_meant(mail.message, packet),
+                customer_mail_id=self.threads.customer_mail_of(packet) if is_named else None,
             )
         case = self._case(recorded, mail, sender, asks_for_news)
         if is_reply and given_in(mail.message) is not None:
@@ -120,10 +121,14 @@ class CaseRouting:
         has_person = case is not None and case.state is CaseState.WITH_PERSON
         return has_person and bool(self.store.waits.mails(case_id))
 
-    def others_wait(self, case_id: CaseId, address: str) -> bool:
-        """Whether a mail of another participant waits for a person's answer; filed ones need none."""
+    def mails_that_wait(self, case_id: CaseId) -> list[MailRecord]:
+        """The mails of a case that wait for a person's answer; filed ones need none."""
         waiting = filter(None, map(self.store.mails.get, self.store.waits.mails(case_id)))
-        return any(mail.sender_address != address and mail.status is not MailStatus.FILED for mail in waiting)
+        return [mail for mail in waiting if mail.status is not MailStatus.FILED]
+
+    def others_wait(self, case_id: CaseId, address: str) -> bool:
+        """Whether a mail of another participant waits for a person's answer."""
+        return any(mail.sender_address != address for mail in self.mails_that_wait(case_id))
 
     def _case(
         self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender, asks_for_news: Callable[[], bool]

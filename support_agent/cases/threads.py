@@ -124,26 +124,26 @@ class Threads:
         return RenderedPacket.model_validate(record.spans) if record is not None else None
 
     def customer_mail_of(self, packet: OutboxRecord) -> MailId | None:
-        """The customer's mail that replies to a packet and its commands are about, as it was made; None: of none that
-        is known.
-        """
+        """The customer's mail that a packet is about; None: it is about none that is known."""
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         about = record.payload.get("about_mail_id") if record is not None else None
-        if about is not None:
-            return MailId(str(about)) if about else None
-        mail = self.store.mails.get(packet.mail_id)  # version 0.1.0 made it
-        is_about_staff = mail is not None and mail.sender_address in staff_addresses(self.settings)
-        return None if is_about_staff else packet.mail_id
+        return self.mail_about(packet, None if about is None else str(about))
 
-    def customer_mail_meant(self, message: Message, packet: OutboxRecord) -> MailId | None:
-        """The customer's mail that a staff mail is about; None: it does not say which of several authors it is for.
+    def mail_about(self, packet: OutboxRecord, about_mail_id: str | None) -> MailId | None:
+        """As `customer_mail_of`, by what the packet says of it.
 
-        Args:
-            packet: The one that the staff mail answers, or the last of the case that its command names.
+        The packets of version 0.1.0 say nothing: they are about the mail that they were made for, unless staff wrote
+        it.
         """
-        if packet.message_id in _references(message) or packet.case_id is None:
-            return self.customer_mail_of(packet)
-        about = list(filter(None, map(self.customer_mail_of, self.packets_of(packet.case_id))))
+        if about_mail_id is not None:
+            return MailId(about_mail_id) if about_mail_id else None
+        mail = self.store.mails.get(packet.mail_id)
+        is_of_staff = mail is not None and mail.sender_address in staff_addresses(self.settings)
+        return None if is_of_staff else packet.mail_id
+
+    def mail_of_only_author(self, case_id: CaseId) -> MailId | None:
+        """The customer's mail that the last packet of a case is about; None: its packets are for several authors."""
+        about = list(filter(None, map(self.customer_mail_of, self.packets_of(case_id))))
         authors = {mail.sender_address for mail in filter(None, map(self.store.mails.get, dict.fromkeys(about)))}
         return about[-1] if len(authors) == 1 else None
 

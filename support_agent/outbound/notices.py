@@ -94,8 +94,8 @@ class Notices:
         if lost.kind is OutgoingKind.ANSWER:
             self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
         record = self.store.outbox.rendered_mail(lost.mail_id, lost.kind, lost.number)
-        answered = MailId(str(record.header_inputs["parent_mail_id"])) if record is not None else None
-        mail = self._for_person(lost.mail_id).about(answered)
+        answered = record.header_inputs.get("parent_mail_id") if record is not None else None
+        mail = self._for_person(lost.mail_id).about(MailId(str(answered)) if answered is not None else None)
         return self.queue.loss(mail, escalated(code, self.now(), why), lost.id)
 
     def _without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
@@ -161,20 +161,29 @@ class Notices:
         self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, why, self.now())
         log.error("mail_quarantined", mail_id=mail_id, code=error.code)
 
-    def notify(
-        self, mail_id: MailId, decision: Decision, about: MailId | None = None, *, is_escalated: bool = True
-    ) -> OutboxRecord:
-        """Queue a notice about a mail that the agent cannot finish, once for each reason.
+    def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
+        """Queue a notice about a mail that the agent cannot finish, once for each reason, and give a person the case.
 
-        Args:
-            about: The customer's mail that a staff mail is about, if it is known.
-            is_escalated: False: the case stays as it is.
         Raises:
             SupportAgentError: any error, mapped, because one bad mail must not end the loop (S37).
         """
         try:
-            mail = self._for_person(mail_id) if is_escalated else self.routing.routed(mail_id)
-            return self.queue.failure(mail.about(about) if about is not None else mail, decision)
+            return self.queue.failure(self._for_person(mail_id), decision)
+        except Exception as error:
+            raise known_error(error, "the desk's notice") from error
+
+    def refuse(self, mail: RoutedMail, decision: Decision, *, is_escalated: bool) -> OutboxRecord:
+        """Queue a notice to the desk that its own mail had no effect.
+
+        Args:
+            is_escalated: False: the case stays as it is.
+        Raises:
+            SupportAgentError: as `notify`.
+        """
+        try:
+            if is_escalated:
+                self.store.cases.escalate(mail.route.case_id)
+            return self.queue.failure(mail, decision)
         except Exception as error:
             raise known_error(error, "the desk's notice") from error
 

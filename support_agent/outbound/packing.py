@@ -12,6 +12,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.config.agent import AgentSettings
 from support_agent.config.settings import Settings
 from support_agent.mail.message import Message
+from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.story import NO_STORY, Story
 from support_agent.planner.choice import ranked
 from support_agent.planner.plan import INTERNAL, Call, call_text
@@ -21,7 +22,7 @@ from support_agent.tools.ending import Reason
 RUNNERS_UP = 3
 ANY_DOCUMENT = (FoundDocument(number=1, title="", score=0.0),)
 """Stands for any document where none was found: a person puts its number in the place of 1."""
-REPLY_TO_ADDRESSES = 3
+MOST_REPLY_TO_ADDRESSES = 3
 MAIL_LINES = 500
 MAIL_CHARACTERS = 20_000
 """A packet shows this much of the mail; the whole mail is attached."""
@@ -62,6 +63,7 @@ def packet_of(
     scope: CommandScope | None,
     proposed: Proposed | None = None,
     story: Story = NO_STORY,
+    customer: Sender | None = None,
 ) -> Packet:
     """Everything that a person needs to continue the case.
 
@@ -70,16 +72,18 @@ def packet_of(
         scope: What its commands are about; None: no customer's mail that is known, so it offers none.
         proposed: The answer that waits for a person, if there is one.
         story: The case before this mail, where a person needs it.
+        customer: The author of the mail that a staff mail is about; None: who wrote the mail itself.
     """
+    customer = customer or mail.sender
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
         locale=settings.company.locale,
         case_id=mail.route.case_id,
         about_mail_id=scope.mail_id if scope is not None else "",
-        customer_address=mail.sender.address or "(no single sender)",
+        customer_address=customer.address or "(no single sender)",
         customer_reply_to=reply_to_of(mail.message) if not mail.route.is_staff_reply else None,
-        level=mail.sender.level,
-        level_why=mail.sender.why,
+        level=customer.level,
+        level_why=customer.why,
         subject=mail.message.subject,
         mail_text=shown,
         left_out=len(mail.message.text) - len(shown) or None,
@@ -103,7 +107,7 @@ def packet_of(
 def reply_to_of(message: Message) -> str | None:
     """The first addresses in a mail's Reply-To that are not its sender's: what a person writes does not go there."""
     found = message.other_reply_to
-    shown = [*found[:REPLY_TO_ADDRESSES], *(["[...]"] if len(found) > REPLY_TO_ADDRESSES else [])]
+    shown = [*found[:MOST_REPLY_TO_ADDRESSES], *(["[...]"] if len(found) > MOST_REPLY_TO_ADDRESSES else [])]
     return ", ".join(shown) or None
 
 

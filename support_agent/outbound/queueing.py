@@ -278,7 +278,8 @@ class OutboundQueue:
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
         row_id, proposed = outbox_id_of(mail.id, kind, number), proposed or (self._proposed(about) if about else None)
         scope = CommandScope(row_id, about, self.company.version, until) if about is not None else None
-        packet = packet_of(mail, decision, answered, self.settings, scope, proposed, story)
+        customer = self._customer(about) if mail.route.is_staff_reply else None
+        packet = packet_of(mail, decision, answered, self.settings, scope, proposed, story, customer)
         if kind in (OutgoingKind.FAILURE, OutgoingKind.REMINDER) and self._is_undeliverable(mail.id):
             packet = packet.model_copy(update={"original_id": mail.id})
         rendered, templates = self._for_staff(
@@ -287,6 +288,13 @@ class OutboundQueue:
         )
         to = to or Addressees(self.store, self.settings, self.company).of(mail, decision)
         return self._outgoing(mail, rendered, to, templates=templates, number=number)
+
+    def _customer(self, mail_id: MailId | None) -> Sender | None:
+        """The author of a stored mail, as was found when it came."""
+        found = self.store.mails.get(mail_id) if mail_id is not None else None
+        if found is None or found.level is None or found.sender_address is None:
+            return None
+        return Sender(address=found.sender_address, level=found.level, why=found.sender_why or "")
 
     def _is_undeliverable(self, mail_id: MailId) -> bool:
         """Whether a mail for the desk was sent again without this mail, because it could not be delivered with it."""

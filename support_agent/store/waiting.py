@@ -235,14 +235,14 @@ def _answers(answer: type[OutboxRow]) -> tuple[_Answers, ...]:
         .where(is_answer, col(update.by) == DeliverySource.SENT_FOLDER, col(update.after) == OutboxStatus.CANCELLED)
     )
     return (
-        _Answers(wrote, made_at, (_has_read(parent),)),
+        _Answers(wrote, made_at, (_answers_packets_mail(parent),)),
         _Answers(chose, made_at, (answered_id == col(OutboxRow.mail_id),)),
         _Answers(approved, updated_at, (col(answer.mail_id) == col(OutboxRow.mail_id), _is_whole())),
-        _Answers(from_own_program, updated_at, (_has_read(parent),)),
+        _Answers(from_own_program, updated_at, (_answers_packets_mail(parent),)),
     )
 
 
-def _has_read(answered: type[MailRow]) -> ColumnElement[bool]:
+def _answers_packets_mail(answered: type[MailRow]) -> ColumnElement[bool]:
     """Whether a person who answered this mail in own words has answered the packet's mail, too: the same, or an older
     one of the same author whose packet arrived, and which has no proposal that waits. Of a mail that is gone nothing is
     known.

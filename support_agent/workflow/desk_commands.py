@@ -115,10 +115,10 @@ class DeskCommands:
             case Command.OWN_WORDS:
                 return self.pass_on(mail, fitting.row, fitting.customer_mail, given.words)
             case Command.CLOSE | Command.SPAM:
-                self._refuse_unseen(mail, fitting, given.command)
+                self._refuse_if_others_wait(mail, fitting, given.command)
                 return lambda: self._close(mail, fitting, given.command)
             case Command.GIVE_BACK:
-                self._refuse_unseen(mail, fitting, given.command)
+                self._refuse_if_others_wait(mail, fitting, given.command)
                 return lambda: self._order(mail, Order.GIVE_BACK)
             case Command.CLAIM:
                 return lambda: self._order(mail, Order.CLAIM, to=mail.sender.address)
@@ -218,7 +218,7 @@ class DeskCommands:
             raise _refused("a command stands alone, and there is more text: nothing was done")
         if given.case_id not in (None, mail.route.case_id):
             raise _refused("it names another case than the packet that it answers")
-        if (found := self._found(mail, given)) is None:
+        if (found := self._packet_with_key(mail, given)) is None:
             what = "its key is not one of this case, or what it is about has changed since"
             raise _refused(f"{what}: use a line of a packet of this case")
         fitting, ticket = found
@@ -226,15 +226,17 @@ class DeskCommands:
             raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
         return fitting
 
-    def customer_mail_meant(self, mail: RoutedMail, given: GivenCommand) -> MailId | None:
-        """The customer's mail that a refused command is about: that of its key, though it has expired, else what the
-        mail answers; None: it is not known.
-        """
-        found = self._found(mail, given)
-        return mail.route.customer_mail_id if found is None else found[0].customer_mail.id
+    def mail_of_refused(self, mail: RoutedMail, given: GivenCommand) -> MailId | None:
+        """The customer's mail that a refused command is about; None: it is not known.
 
-    def _found(self, mail: RoutedMail, given: GivenCommand) -> tuple[Fitting, Ticket] | None:
-        """The packet of this case that the key was made for."""
+        Its key says so, though it has expired; else the packet that it answers, or the only author of the case.
+        """
+        if (found := self._packet_with_key(mail, given)) is not None:
+            return found[0].customer_mail.id
+        return mail.route.customer_mail_id or self.routing.threads.mail_of_only_author(mail.route.case_id)
+
+    def _packet_with_key(self, mail: RoutedMail, given: GivenCommand) -> tuple[Fitting, Ticket] | None:
+        """The packet that the key was made for, whether or not it has expired."""
         for row in reversed(self.routing.threads.packets_of(mail.route.case_id)):
             found = self._ticket(row)
             if found is not None and found[1].fits(self.settings.agent.secrets, given):
@@ -245,8 +247,10 @@ class DeskCommands:
         """What the keys of a packet are bound to now; None: it has none."""
         record = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         packet = Packet.model_validate(record.payload) if record is not None else None
-        about = self.routing.threads.customer_mail_of(row)
-        if packet is None or packet.offered_until is None or row.case_id is None or about is None:
+        if packet is None or packet.offered_until is None or row.case_id is None:
+            return None
+        about = self.routing.threads.mail_about(row, packet.about_mail_id)
+        if about is None:
             return None
         customer_mail = self.routing.received(about)
         proposed = self._proposed_of(packet)
@@ -322,19 +326,19 @@ class DeskCommands:
         self.queue.rendered(final)  # raises what sending it would
         return sender, final
 
-    def _refuse_unseen(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
+    def _refuse_if_others_wait(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
         """Refuse to end the wait of a mail that came after the packet, or with `spam` that of another author's mail.
 
         Raises:
             PermanentError: there is one (code `command_refused`).
         """
-        store, own = self.store, fitting.customer_mail
-        waiting = filter(None, map(store.mails.get, store.waits.mails(mail.route.case_id) - {own.id}))
-        author = self.routing.senders.of(own).address
-        for other in waiting:
+        own = self.store.mails.get(fitting.customer_mail.id)
+        if own is None:
+            return
+        for other in self.routing.mails_that_wait(mail.route.case_id):
             if other.received_at > own.received_at:
                 raise _refused(f"a mail of {other.sender_address} came after it: use a line of that mail's packet")
-            if command is Command.SPAM and other.sender_address != author:
+            if command is Command.SPAM and other.sender_address != own.sender_address:
                 raise _refused(f"{other.sender_address} waits in this case, too: answer that mail, or close the case")
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:

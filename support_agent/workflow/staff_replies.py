@@ -67,16 +67,16 @@ class StaffReplies:
 
     def _carry_out(self, mail: RoutedMail, given: GivenCommand, screening: Screening) -> None:
         """Carry out a command of the desk, or notify the desk of the reason."""
-        if why := _why_refused(screening):
-            about = mail.about(self.desk.customer_mail_meant(mail, given))
-            return self._refuse(about, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
-        try:
-            self.desk.carry_out(mail, given)
-        except TransientError:
-            raise
-        except SupportAgentError as error:
-            about = mail.about(self.desk.customer_mail_meant(mail, given))
-            self._refuse(about, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {error}")
+        why = _why_refused(screening)
+        if not why:
+            try:
+                return self.desk.carry_out(mail, given)
+            except TransientError:
+                raise
+            except SupportAgentError as error:
+                why = str(error)
+        about = mail.about(self.desk.mail_of_refused(mail, given))
+        self._refuse(about, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
 
     def _refuse_reply(self, mail: RoutedMail, screening: Screening, why: str) -> None:
         """Notify the desk that its reply did not go to the customer."""
@@ -93,11 +93,7 @@ class StaffReplies:
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
             # A program may have written what screening refuses: it takes no case from the agent.
-            about = mail.route.customer_mail_id
-            customer_mail = self.store.mails.get(about) if about is not None else None
-            whose = f" (for {customer_mail.sender_address})" if customer_mail is not None else ""
-            decision = escalated(reason, self.now(), f"{why}{whose}")
-            self.notices.notify(mail.id, decision, about, is_escalated=not screening.is_refused)
+            self.notices.refuse(mail, escalated(reason, self.now(), why), is_escalated=not screening.is_refused)
 
     def _has_refusals(self, mail: RoutedMail) -> bool:
         """Whether the writer of a mail that screening refuses had all notices in the case about such mails."""

@@ -346,12 +346,12 @@ class Stages:
         stays = is_thanks or self.routing.others_wait(mail.route.case_id, mail.sender.address)
         handling = Handling(self.store, self.settings)
         withdrawn = None if is_thanks else self.routing.threads.mail_replied_to(mail.message)
-        is_answered_soon = bool(handling.unsent(mail.route.case_id, mail.sender.address) - {withdrawn})
+        leaving = handling.mails_with_answers_to_leave(mail.route.case_id, mail.sender.address)
         is_notified = is_waiting and not is_thanks and self.settings.intentions.notifies_desk
         with self.store.database.together():
             if is_notified and not self.rates.is_flood(mail.id, mail.sender, self.now()):
                 self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
-            if not is_answered_soon and not (is_waiting and stays):
+            if not leaving - {withdrawn} and not (is_waiting and stays):
                 handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
             self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)

@@ -72,7 +72,7 @@ def test_the_lines_that_replace_an_expired_one_are_for_the_same_customer(
 ) -> None:
     office.clock = Clock(NOON + timedelta(days=60))
     notice = office.sent(order(office, lines_of(of_james)["own words"], SECRET))[FAILURE]
-    assert f"(for {JAMES})" in " ".join(text_of(notice).split())
+    assert f"Customer: {JAMES}" in text_of(notice)
     assert recipients(office, order(office, lines_of(notice)["own words"], SECRET, number=51)) == [JAMES]
 
 

@@ -379,7 +379,7 @@ def test_packet_that_still_stands_in_a_reply_stays_in_the_house(office: Office) 
     copied = f"We look at it. {' '.join(text_of(packet).split())}"
     reply, _ = office.handle(write(copied, sender=DESK, in_reply_to=packet.message_id))
     assert set(office.sent(reply)) == {FAILURE}
-    why = f"your reply still quotes the packet: answer above it or delete the quotation (for {JAMES})"
+    why = "your reply still quotes the packet: answer above it or delete the quotation"
     assert reason_told(office, reply, FAILURE) == ("not_passed_on", why)
 
 
