@@ -114,7 +114,7 @@ def place_patterns(language: str) -> PlacePatterns:
     table = table_of(language)
     inside, unit = any_of(table.inside), any_of([*table.month, *table.year])
     of = rf"(?:{inside}\s+){{0,3}}"
-    outside = [*table.outside, *table.next]
+    outside = [*table.outside, *table.ordinal]
     long = any_of(word for word in outside if len(word) > SHORT_WORD)
     short = any_of(word for word in outside if len(word) <= SHORT_WORD)
     return PlacePatterns(

@@ -69,8 +69,8 @@ class Reader:
         found += self._bare(text, left, found, today)
         found = [self._widened(text, mention) for mention in sorted(found)]
         left = blanked_spans(left, [(mention.start, mention.end) for mention in found])
-        found, is_lost = self._shared.read(text, found)
-        is_doubtful = has_other or is_lost or self._is_left(left) or self._is_guarded(text, found)
+        found, is_unread = self._shared.read(text, found)
+        is_doubtful = has_other or is_unread or self._is_left(left) or self._is_guarded(text, found)
         return found, is_doubtful or (not found and self._times.day.search(left) is not None)
 
     def _named(self, left: str, today: date) -> tuple[list[Mention], str]:

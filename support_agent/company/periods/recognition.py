@@ -37,7 +37,7 @@ WRITTEN = frozenset(["en", "de", "es"])
 """Languages whose patterns are in `words`."""
 MOST_LANGUAGES = 6
 """At most this many likely languages are read."""
-_SHARED_UNITS = SharedUnits(words.SHARED_UNIT)
+_SHARED_UNITS = SharedUnits(words.UNIT_WORDS)
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
 
 
@@ -211,15 +211,11 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
     for pattern, name_of in readers:
         matches, text = _take(text, pattern, name_of)
         found += matches
-    months = _bare_months(text, today)
-    if months and any(mention.name.isdigit() or mention.name in {"this_year", "last_year"} for mention in found):
-        has_range = True  # "In 2023, what did I pay in March?": the year of March would be a guess
-    else:
-        found += months
+    found += _bare_months(text, today)
     if words.REMAINS.search(text) or (not found and words.WEAK_DAYS.search(text)):
         has_range = True
-    found, is_lost = _SHARED_UNITS.read(said, found)
-    return [_quarter_name(mention.name, today) for mention in found], has_range or is_lost
+    found, is_doubtful = _SHARED_UNITS.read(said, found)
+    return [_quarter_name(mention.name, today) for mention in found], has_range or is_doubtful
 
 
 def _spelt_out(text: str) -> str:
@@ -238,12 +234,14 @@ def _listed(match: re.Match[str]) -> list[str]:
 
 def _take(text: str, pattern: re.Pattern[str], name_of: Callable[[re.Match[str]], str]) -> tuple[list[Mention], str]:
     """The period of each match, and the text with the matches blanked out at the same length."""
-    found = [Mention(*match.span(), name_of(match), _kind(match)) for match in pattern.finditer(text)]
+    found = [_mention(match, name_of(match)) for match in pattern.finditer(text)]
     return found, blanked(text, pattern)
 
 
-def _kind(match: re.Match[str]) -> str:
-    return "yearless" if match.re is words.QUARTER and not match["year"] else "other"
+def _mention(match: re.Match[str], name: str) -> Mention:
+    is_yearless = match.re is words.QUARTER and not match["year"]
+    is_year = name.isdigit() or name.endswith("_year")
+    return Mention(*match.span(), name, "yearless" if is_yearless else "year" if is_year else "other")
 
 
 def _bare_months(text: str, today: date) -> list[Mention]:

@@ -17,7 +17,7 @@ from support_agent.company.periods.table import Mention, Table, any_of, blanked_
 
 NEARBY = 80
 """Characters beside a period that are searched."""
-_ORDINAL = r"(?:[ºª°.]{1,2}|-?[^\W\d]{1,3})?"
+_NUMBER_ENDING = r"(?:[ºª°.]{1,2}|-?[^\W\d]{1,3})?"
 _END = r"\s*(?:[.,;:?!)]|$)"
 
 
@@ -30,15 +30,23 @@ class SharedUnits:
         between = joint_pattern(table)
         joint = rf"{between}(?:{any_of(table.article)}\s*){{0,2}}"
         self._joint = re.compile(between)
-        self._adjective = re.compile(any_of([*table.this_behind, *table.last_behind]))
+        self._modifier_behind = re.compile(any_of([*table.this_behind, *table.last_behind]))
+        # The comments show a match in brackets beside the period.
+        # "[this and] last year"
         self._before = re.compile(rf"{modifier}{joint}$")
+        # "this year[ and the previous?]", "this month[ (and last)]"
         self._behind = re.compile(rf"(?:-\w{{1,3}}|['\u2019]\s?s)?\s?\(?(?P<joint>{joint}){modifier}(?P<end>{_END})?")
+        # "[kolik minulý a kolik] tento měsíc", of which the modifier is "minulý"
         self._further_before = re.compile(rf"{_modifier(this, last, table)}{joint}\w+\s(?:{any_of(table.inside)}\s)?$")
+        # "vorige maand[ en hoeveel deze?]", "dieses Jahr[ mehr als letztes gezahlt?]"
         self._further_behind = re.compile(
             rf"(?:[^.?!]*?\s{joint}(?:\w+\s){{0,2}}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}"
         )
+        # "maar[t- en] april"
         self._word_before = re.compile(rf"\w-{joint}$")
-        self._number_before = re.compile(rf"(?<![\w.,/])(?:[qtk]?\d{{1,2}}|i{{1,3}}|iv){_ORDINAL}{joint}$")
+        # "[3e en] 4e kwartaal", "[iii i] iv kwartale"
+        self._number_before = re.compile(rf"(?<![\w.,/])(?:[qtk]?\d{{1,2}}|i{{1,3}}|iv){_NUMBER_ENDING}{joint}$")
+        # "03/2025[ en 04]"
         self._number_behind = re.compile(rf"{joint}\d{{1,2}}(?![\w.,]\w)")
 
     def read(self, text: str, found: list[Mention]) -> tuple[list[Mention], bool]:
@@ -46,14 +54,16 @@ class SharedUnits:
         left = _without(text, found)
         shared = self._beside(left, found)
         everything = sorted([*found, *(mention for mention in shared if mention.name)])
-        is_third = bool(shared) and bool(self._beside(_without(text, everything), everything))
+        is_third = bool(self._beside(_without(text, everything), everything))
+        # "Last month and this, last year": this month or this year
+        is_twofold = len({mention.start for mention in shared}) < len(shared)
         is_cut = any(self._is_cut(text, left, mention) for mention in found)
-        is_lost = is_third or is_cut or not all(mention.name for mention in shared)
+        is_doubtful = is_third or is_twofold or is_cut or not all(mention.name for mention in shared)
         everything = with_shared_years(everything, text, self._joint)
-        return everything, is_lost or _is_mixed(everything)
+        return everything, is_doubtful or _is_mixed(everything)
 
     def _beside(self, left: str, found: list[Mention]) -> set[Mention]:
-        """Periods without a unit beside the found ones; a name is empty where the word names none."""
+        """Periods without a unit beside the found ones; an empty name: one is stated, but cannot be read."""
         before = [self._said_before(left, mention) for mention in found]
         behind = [self._said_behind(left, mention) for mention in found]
         return {mention for mention in [*before, *behind] if mention}
@@ -65,19 +75,17 @@ class SharedUnits:
         if match is None:
             match = self._further_before.search(left[offset : mention.start])
             return _mention(match, offset, "") if match else None
-        is_adjective = self._adjective.fullmatch(match["this"] or match["last"] or "") is not None
-        return _mention(match, offset, "" if is_adjective else _shared_name(match, mention))
+        is_behind = self._modifier_behind.fullmatch(match["this"] or match["last"] or "") is not None
+        return _mention(match, offset, "" if is_behind else _shared_name(match, mention))
 
     def _said_behind(self, left: str, mention: Mention) -> Mention | None:
         """ "Previous" in "this year and the previous"; before another word it may belong to that, which is a doubt."""
         nearby = left[mention.end : mention.end + NEARBY]
         match = self._behind.match(nearby)
-        if match is None:
+        if match is None or (match["end"] is None and match["joint"].strip() == ","):
             match = self._further_behind.match(nearby)
             return _mention(match, mention.end, "") if match else None
-        if match["end"] is None:
-            return None if match["joint"].strip() == "," else _mention(match, mention.end, "")
-        return _mention(match, mention.end, _shared_name(match, mention))
+        return _mention(match, mention.end, _shared_name(match, mention) if match["end"] is not None else "")
 
     def _is_cut(self, text: str, left: str, mention: Mention) -> bool:
         """Whether the other period is a part of a word or a number alone: "maart- en april", "3e en 4e kwartaal"."""
@@ -93,7 +101,9 @@ def _without(text: str, found: list[Mention]) -> str:
 
 def _modifier(this: Iterable[str], last: Iterable[str], table: Table) -> str:
     """A pattern of the words that are said of a unit; the group that matched is its meaning."""
-    return rf"(?<![\w'])(?:(?P<this>{any_of(this)})|(?P<last>{any_of(last)})|(?P<next>{any_of(table.next)}))(?!\w)"
+    return (
+        rf"(?<![\w'])(?:(?P<this>{any_of(this)})|(?P<last>{any_of(last)})|(?P<ordinal>{any_of(table.ordinal)}))(?!\w)"
+    )
 
 
 def with_shared_years(found: list[Mention], text: str, joint: re.Pattern[str]) -> list[Mention]:
@@ -128,6 +138,6 @@ def _shared_name(match: re.Match[str], mention: Mention) -> str:
 
 
 def _mention(match: re.Match[str], offset: int, name: str) -> Mention:
-    word = "this" if match["this"] else "last" if match["last"] else "next"
+    word = "this" if match["this"] else "last" if match["last"] else "ordinal"
     kind = "year" if name.endswith("year") else "other"
     return Mention(offset + match.start(word), offset + match.end(word), name, kind)

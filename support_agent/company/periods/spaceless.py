@@ -65,7 +65,7 @@ class SpacelessReader:
         self._weekday = re.compile("[月火水木金土日]曜|星期|礼拜|[월화수목금토일]요일")
         self._day_words = re.compile(_any_of(table.day))
         self._now = re.compile(_any_of(table.now))
-        modifier = _any_of([*table.this, *table.last, *table.next])
+        modifier = _any_of([*table.this, *table.last, *table.ordinal])
         joint = rf"\s*(?:{_any_of(table.joint)}|[、・,/&])\s*"
         self._joint = re.compile(joint)
         self._shared_before = re.compile(rf"(?:{modifier}|[\d{_DIGITS}十]){joint}$")

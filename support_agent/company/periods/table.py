@@ -48,7 +48,7 @@ class Table(Frozen):
     cldr: str = ""
     inside: Phrases = ()
     outside: Phrases = ()
-    next: Phrases = ()
+    ordinal: Phrases = ()
     behind: Phrases = ()
     joint: Phrases = ()
     article: Phrases = ()
@@ -78,8 +78,8 @@ class Table(Frozen):
 class Mention(NamedTuple):
     """A period in a text, with its offsets in the `normalised` text.
 
-    `name` may be outside the closed set ("2009", "2025-q1"). `kind` is "yearless" for a month or quarter without a
-    year, "year" for a whole year, else "other".
+    `name` may be outside the closed set ("2009", "2025-q1"); it is empty where a period is stated that cannot be read.
+    `kind` is "yearless" for a month or quarter without a year, "year" for a whole year, else "other".
     """
 
     start: int

@@ -40,17 +40,28 @@ MONTH = _any_of(*sorted(MONTH_NUMBERS, key=len, reverse=True)) + r"\b"
 ANY_MONTH = rf"{_any_of(*sorted({**MONTH_NUMBERS, **SHORT_MONTH_NUMBERS}, key=len, reverse=True))}\b\.?"
 YEAR = r"(?:19|20)\d\d(?!\d)"
 
-_THIS = _any_of("this", "current", "(?:diese|laufende|aktuelle)[nmrs]?", "este", "presente")
-_LAST = _any_of("last", "previous", "preceding", "prior", "(?:letzte|vergangene|vorige)[nmrs]?")
+
+def _inflected(stems: str) -> str:
+    """Each German stem in every form: "diese|diesen|diesem|dieser|dieses"."""
+    return "|".join(stem + ending for stem in stems.split() for ending in ("", "n", "m", "r", "s"))
+
+
+# Lists with "|" are part of a pattern and of `UNIT_WORDS`.
+_THIS_WORDS = f"this|current|{_inflected('diese laufende aktuelle')}|este|presente"
+_LAST_WORDS = f"last|previous|preceding|prior|{_inflected('letzte vergangene vorige')}"
+_BEFORE_LAST_WORDS = _inflected("vorletzte")
+_ENGLISH_ORDINALS = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
+_GERMAN_ORDINALS = _inflected("erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte")
+_THIS, _LAST, _BEFORE_LAST = _any_of(_THIS_WORDS), _any_of(_LAST_WORDS), _any_of(_BEFORE_LAST_WORDS)
 LAST_YEAR = rf"(?:{_LAST}\s+(?:year|jahr(?:es)?)|vorjahr(?:es)?|año\s+(?:pasado|anterior)|(?:pasado|anterior)\s+año)\b"
 THIS_YEAR = rf"(?:{_THIS}\s+(?:year|jahr(?:es)?|año)|año\s+(?:actual|en\s+curso)|year\s+to\s+date|ytd|heuer)\b"
 YEAR_WORD = rf"(?:{YEAR}|{LAST_YEAR}|{THIS_YEAR})"
 _OF = r"(?:of\s+|in\s+|im\s+|des\s+|de\s+|del\s+|the\s+|dem\s+)*"
 
-_MONTH_OR_YEAR_BEFORE_LAST = r"(?:(?:month|year)\s+before\s+last|vorletzte[nmrs]?\s+(?:monat|jahr)(?:e?s)?)"
+_MONTH_OR_YEAR_BEFORE_LAST = rf"(?:(?:month|year)\s+before\s+last|{_BEFORE_LAST}\s+(?:monat|jahr)(?:e?s)?)"
 RELATIVE = re.compile(
-    rf"\b(?:(?P<month_before_last>month\s+before\s+last|vorletzte[nmrs]?\s+monat(?:s|es)?)"
-    rf"|(?P<year_before_last>year\s+before\s+last|vorletzte[nmrs]?\s+jahr(?:s|es)?)"
+    rf"\b(?:(?P<month_before_last>month\s+before\s+last|{_BEFORE_LAST}\s+monat(?:s|es)?)"
+    rf"|(?P<year_before_last>year\s+before\s+last|{_BEFORE_LAST}\s+jahr(?:s|es)?)"
     rf"|(?P<this_month>{_THIS}\s+(?:month|monat(?:s|es)?|mes)|month\s+to\s+date|mes\s+(?:actual|en\s+curso))"
     rf"|(?P<last_month>{_LAST}\s+(?:month|monat(?:s|es)?)|vormonat(?:s|es)?|mes\s+(?:pasado|anterior)|(?:pasado|anterior)\s+mes)"
     rf"|(?P<this_quarter>{_THIS}\s+(?:quarter|quartals?|trimestre)|trimestre\s+(?:actual|en\s+curso))"
@@ -75,19 +86,16 @@ MONTHS_AND_YEAR = re.compile(rf"\b{_MONTH_LIST},?\s+{_OF}(?P<year>{YEAR_WORD})")
 """Months that share a year: "March and April 2024"."""
 MONTHS_AND_PREPOSITION = re.compile(rf"\b(?P<before>in|im|en|for)\s+{_MONTH_LIST}")
 """Months that share the word before them: "in Jan and Feb"."""
-SHARED_UNIT = Table(
-    this="""this | current | this one | diese | diesen | diesem | dieser | dieses | laufende | laufenden | laufendem
-        | laufendes | aktuelle | aktuellen | aktuellem | aktuelles | este | éste | presente""",
+UNIT_WORDS = Table(
+    this=f"{_THIS_WORDS} | this one | éste",
     this_behind="actual | en curso",
-    last="""last | previous | preceding | prior | letzte | letzten | letztem | letzter | letztes | vergangene
-        | vergangenen | vergangenem | vergangenes | vorige | vorigen | vorigem | voriges""",
+    last=_LAST_WORDS,
     last_behind="pasado | anterior",
     last_one="""one before | previous one | last one | prior one | der davor | dem davor | den davor | das davor
         | die davor""",
-    next="""next | coming | upcoming | following | first | second | third | fourth | nächste | nächsten | nächstem
-        | nächstes | kommende | kommenden | kommendes | erste | ersten | erstes | zweite | zweiten | zweites | dritte
-        | dritten | drittes | vierte | vierten | viertes | próximo | siguiente | primer | primero | segundo | tercer
-        | tercero | cuarto | último | vorletzte | vorletzten | vorletztem | vorletztes""",
+    ordinal=f"""{_ENGLISH_ORDINALS} | {_GERMAN_ORDINALS} | {_BEFORE_LAST_WORDS} | next | coming | upcoming | following
+        | past | present | {_inflected("nächste kommende folgende vorherige jetzige")} | próximo | siguiente | primer
+        | primero | segundo | tercer | tercero | cuarto | último""",
     joint="""and | or | as | as well as | than | versus | vs | compared to | compared with | against | und | oder
         | als | wie | sowie | bzw | beziehungsweise | gegenüber | verglichen mit | im vergleich zu | im vergleich zum
         | y | e | o | que | como | contra | comparado con | frente a | frente al""",
@@ -158,8 +166,7 @@ _POINT = (
     r"|(?:mes|semana|trimestre)\s+(?:pasad[oa]|anterior)|vormonat|vorquartal)"
 )
 _ORDINAL = (
-    r"(?:\d{1,2}(?:st|nd|rd|th|[ºª])|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
-    r"|(?:erste|zweite|dritte|vierte|fünfte|sechste|siebte|achte|neunte|zehnte|elfte|zwölfte)[nmrs]?"
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th|[ºª])|{_ENGLISH_ORDINALS}|{_GERMAN_ORDINALS}"
     r"|primer[oa]?s?|segund[oa]s?|tercer[oa]?s?|cuart[oa]s?|quint[oa]s?|sext[oa]s?)"
 )
 _TIME = rf"(?:{_POINT}|q[1-4]\b|{_ORDINAL}{_QUARTER}|{_MONTH_OR_YEAR_BEFORE_LAST})"
@@ -220,7 +227,7 @@ RANGES: tuple[re.Pattern[str], ...] = tuple(
         rf"\b(?:last|past|recent|previous|next|letzten?|vergangenen|nächsten)\s+{_PLURALS}\b",
         r"\b(?:[úu]ltim[oa]s?|próxim[oa]s?)\s+(?:horas|d[ií]as?|semanas?|mes(?:es)?|trimestres?|años?)\b",
         rf"\b(?:{_NUMBER}|a|an|one)\s+{_UNITS}\s+ago\b",
-        rf"\b{_NUMBER}\s+{_any_of(*MONTH_NUMBERS)}s?\s+ago\b|\b(?:vorletzte[nmrs]?|penúltimo)\s+{MONTH}",
+        rf"\b{_NUMBER}\s+{_any_of(*MONTH_NUMBERS)}s?\s+ago\b|\b(?:{_BEFORE_LAST}|penúltimo)\s+{MONTH}",
         rf"\b(?:vor|hace)\s+(?:{_NUMBER}|einem|einer|un|una)\s+{_UNITS}\b",
         # could be calendar or rolling: "over the last year", "in the past month"
         r"\bthe\s+last\s+(?:month|year)\b(?!['\u2019]s)|\bpast\s+(?:week|month|quarter|year)\b",
@@ -242,7 +249,7 @@ RANGES: tuple[re.Pattern[str], ...] = tuple(
         rf"\b(?:this|last|in|over|during|for|of|since|diese[nmrs]?|letzte[nmrs]?|im|über|seit|des|este|en|durante|del?)"
         rf"\s+(?:the\s+|den\s+|el\s+|la\s+)?{_SEASON}\b|\b{_SEASON}\s+{_OF}{_POINT}",
         rf"(?<!merry\s)(?<!happy\s)(?<!frohe\s)(?<!feliz\s)\b{_HOLIDAY}\b",
-        r"\b(?:week|quarter)\s+before\s+last\b|\bvorletzte[nmrs]?\s+(?:woche|quartal)|\b(?:ante)?pen[úu]ltim[oa]\s"
+        rf"\b(?:week|quarter)\s+before\s+last\b|\b{_BEFORE_LAST}\s+(?:woche|quartal)|\b(?:ante)?pen[úu]ltim[oa]\s"
         r"|\b(?:año|mes|trimestre|semana)\s+antepasad[oa]\b",
         r"\b(?:year|months?|quarter|weeks?|jahr|monate?|quartal|año|mes(?:es)?|trimestre)\s+(?:that\s+|que\s+)?(?:ending|endend"
         rf"|ended|ends|beginning|starting|to(?=\s+{_POINT})|terminad[oa]s?|termina|finalizad[oa]s?)\b",

@@ -21,7 +21,7 @@ def test_a_table_has_the_words_that_make_a_period_doubtful(language: str) -> Non
     table = table_of(language)
     assert all([table.units, table.other, table.day, table.now])
     assert all([table.this or table.this_behind, table.last or table.last_behind])
-    assert all([table.joint, table.next])
+    assert all([table.joint, table.ordinal])
     assert table.particle if language in SPACELESS else all([table.outside, table.month, table.year, table.each])
     assert len(table.forms) in (0, 12)
 
