@@ -26,8 +26,8 @@ from support_agent.desk_page.people import Person
 from support_agent.desk_page.visit import Desk, Upload
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.message import parse
-from support_agent.outbound.rendered_mail import own_words
 from support_agent.outbound.staff_files import clean_name, is_left_out
+from support_agent.outbound.staff_words import own_words
 from support_agent.store.records import (
     PAGE_FOLDER,
     CaseRecord,

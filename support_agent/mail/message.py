@@ -86,7 +86,7 @@ class Message(Frozen):
     content_types: tuple[str, ...] = ()
 
     @property
-    def unread(self) -> str:
+    def why_not_whole(self) -> str:
         """The first defect that means that a part of the mail was not read (S15), or ""."""
         return next((defect for defect in self.defects if defect.startswith(LIMIT)), "")
 

@@ -187,8 +187,8 @@ class Decider:
         if not speaks_through_attachments(message):
             return None
         words = asked_text(message)
-        if message.unread:
-            return Reason.LIMIT, message.unread
+        if message.why_not_whole:
+            return Reason.LIMIT, message.why_not_whole
         if not any(one.text for one in message.attachments):
             return EscalationReason.SCREENING, "the question is in an attachment whose text cannot be read"
         if asked := asks_for_person(words, self.settings.desk.person_words):

@@ -29,8 +29,8 @@ from support_agent.mail.keys import desk_key
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.packing import CommandScope, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.outbound.rendered_mail import is_of_packet, own_words, unfit, unread
 from support_agent.outbound.staff_files import files_of
+from support_agent.outbound.staff_words import is_of_packet, own_words, unfit, why_unreadable
 from support_agent.store.desk_records import LabelSource, UsedKey
 from support_agent.store.records import (
     CaseId,
@@ -167,7 +167,7 @@ class DeskCommands:
         rendered = self.routing.threads.packet_as_sent(packet) if packet is not None else None
         if rendered is None:
             raise _refused("the packet that it answers is gone")
-        if why := unread(mail.message):
+        if why := why_unreadable(mail.message):
             raise _refused(why)
         words = own_words(text, rendered)
         if why := unfit(words, rendered):

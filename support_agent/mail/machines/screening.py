@@ -320,8 +320,8 @@ def _not_addressed(case: Case) -> str:
 
 def _unreadable(case: Case) -> str:
     types = set(case.message.content_types)
-    if case.message.unread:
-        return case.message.unread
+    if case.message.why_not_whole:
+        return case.message.why_not_whole
     if types & ENCRYPTED_TYPES or PGP_MESSAGE in case.message.text:
         return "the mail is encrypted"
     if types & CALENDAR_TYPES:
