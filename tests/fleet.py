@@ -202,7 +202,6 @@ class Fleet:
             settings = office.settings.model_copy(update=changes)
 
             def open_wired(_store: Store, worker: str) -> Wired:
-                office.keep_company()
                 wired = office.wired
                 sender = replace(wired.stages.outbox_sender, worker=worker)
                 return replace(wired, stages=replace(wired.stages, outbox_sender=sender))

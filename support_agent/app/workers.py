@@ -132,7 +132,7 @@ def _started(brand: str, parts: WorkerParts, engine: Engine) -> Iterator[Worker]
         membership = Membership(store.leases, itself, settings.engine.lease_s, parts.now, time.monotonic)
         files = Renewal(
             lambda: stamp_of(settings.company),
-            lambda: parts.open_wired(store, itself),
+            lambda: _opened(parts, store, itself),
             lambda before: _reopened(before, parts, store, itself),
         )
 
@@ -176,9 +176,17 @@ def _worker(
     return worker_on(files.current)
 
 
+def _opened(parts: WorkerParts, store: Store, worker: str) -> Wired:
+    """Wire the agent, and keep what it answers with from now on, before it sees a mail."""
+    wired = parts.open_wired(store, worker)
+    keep_company(store, wired.company)
+    audit_versions(store, wired.company, wired.templates.version, parts.settings, parts.now())
+    return wired
+
+
 def _reopened(before: Wired, parts: WorkerParts, store: Store, worker: str) -> Wired:
     require_sound_files(parts.settings)
-    wired = parts.open_wired(store, worker)
+    wired = _opened(parts, store, worker)
     before.company.accounts.close()
     return wired
 
@@ -196,8 +204,6 @@ def _real_parts(settings: Settings, model: LanguageModel, watched: WatchedWorker
 
         def open_wired(store: Store, worker: str) -> Wired:
             decider = open_decider(settings, stderr_progress(), in_memory=False, model=observed(model, observer))
-            keep_company(store, decider.company)
-            audit_versions(store, decider.company, decider.templates.version, settings, utc_now())
             return wire(
                 settings,
                 store,

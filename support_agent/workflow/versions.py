@@ -21,15 +21,11 @@ def keep_company(store: Store, company: Company) -> None:
     store.versions.save_queries(company.version, company.accounts.queries.model_dump())
 
 
-def audit_versions(store: Store, company: Company, templates: str, settings: Settings, now: datetime) -> None:
-    """Write into the audit log which documents, templates and settings are used from now on, if they are others.
-
-    Args:
-        templates: Their version.
-    """
+def audit_versions(store: Store, company: Company, templates_version: str, settings: Settings, now: datetime) -> None:
+    """Write into the audit log which documents, templates and settings are used from now on, if they are others."""
     versions = {
         "company": company.version,
-        "templates": templates,
+        "templates": templates_version,
         "settings": hashlib.sha256(settings.model_dump_json().encode()).hexdigest(),
     }
     store.audit.add_if_new(AuditEvent.COMPANY_VERSION, "the worker", now, versions)
