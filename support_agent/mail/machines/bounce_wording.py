@@ -1,6 +1,6 @@
 """Read addresses, delays and status codes from the words of a bounce that has no RFC 3464 report.
 
-Invariant: no rule is about one server's software, and each reads a bounded notice line by line, so the time is linear.
+Invariant: no rule is about one server's software, and each reads a text of bounded length, so the time is bounded.
 Checked by tests/unit/mail/machines/test_bounce_wording.py.
 """
 
@@ -90,11 +90,7 @@ def _may_have_failed(address: str, others: Collection[str]) -> bool:
     return "." in domain and address not in others and not re.search(r"^(postmaster|mailer-?daemon|abuse)", local)
 
 
-def _joined(text: str) -> str:
-    return " ".join(text[:MAX_NOTICE_CHARACTERS].split())
-
-
 def _without_addresses(text: str) -> str:
     """A text on one line, with `SOMEBODY` for each address."""
-    joined = _joined(text)
+    joined = " ".join(text[:MAX_NOTICE_CHARACTERS].split())
     return ADDRESS_IN_TEXT.sub(SOMEBODY, joined) if "@" in joined else joined

@@ -50,32 +50,14 @@ def test_a_customers_subject_is_no_bounces(subject: str) -> None:
 @pytest.mark.parametrize(
     "notice",
     [
-        f"<{TOM}>:\nSorry, no mailbox here by that name. (#5.1.1)",
-        f"   ----- The following addresses had permanent fatal errors -----\n<{TOM}>\n    (reason: 550 unknown)",
-        f"The following address(es) failed:\n\n  {TOM}\n    host mx.example.org: 550 user unknown",
-        f"Your message to {TOM} could not be\ndelivered.",
-        f"Did not reach the following recipient(s):\n\n'{TOM}' on Tue, 10 Mar 2026 09:15:00 +0100",
-        f"Failed Recipient: {TOM}\nReason: mailbox full",
         f">>> RCPT TO:<{TOM}>\n<<< 550 no such user\nMAIL FROM:<support@example.net>",
-        f"Berg, Tom <{TOM}>\nThe e-mail address was not found.",
-        f" - {TOM}: 550 5.1.1 unknown",
-        f"550 5.1.1 <{TOM}>: Recipient address rejected: User unknown",
-        f"Ihre Nachricht an {TOM} konnte nicht zugestellt werden.",
-        f"Votre message n'a pas pu être remis à {TOM}.",
-        f"El mensaje no se ha podido entregar a {TOM}",
-        f"Delivery failed.\nTo: {TOM}\nSubject: Your answer",
-        f"邮件无法送达。\n收件人：{TOM}\n主题：问题",
+        f"Did not reach the following recipient(s):\n\n'{TOM}' on Tue, 10 Mar 2026 09:15:00 +0100",
         f"收件人邮件地址（{TOM}）不存在。",
-        f"메일 발송이 실패되었습니다.\n받는 사람: {TOM}",
-        f"The user <{TOM}> does not exist.\nFor assistance contact helpdesk@example.org",
-        f"Delivery failed: {TOM} is not accepting mail from support@example.net",
     ],
 )
-def test_s64_the_failed_address_is_found_and_not_our_own(notice: str) -> None:
+def test_s64_every_address_in_the_text_is_named_without_the_marks_around_it_except_our_own(notice: str) -> None:
     """Whether it is the address that we wrote to decides what a bounce suppresses."""
-    found = named_addresses(notice, {"support@example.net"})
-    assert TOM in found
-    assert "support@example.net" not in found
+    assert named_addresses(notice, {"support@example.net"}) == (TOM,)
 
 
 def test_s64_an_alias_is_named_with_what_it_was_expanded_to() -> None:
