@@ -41,6 +41,8 @@ CODES = {
     "level": LEVELS,
 }
 """The codes of items and packets; tools add steps and reasons."""
+LATER_PARTS = ("original_id", "customer_reply_to", "story", "proposed_text")
+"""Parts of a packet that templates of earlier versions do not show; parts that packets get later belong here."""
 _Mail = TypeVar("_Mail", bound=Frozen)
 
 
@@ -80,6 +82,7 @@ def sample_answers(locale: str) -> Iterator[FinalAnswer]:
 
 
 def sample_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
+    """Acknowledgements without the parts that older templates lack."""
     return (one for one in _acknowledgements(locale) if not _says_hours(one))
 
 
@@ -102,8 +105,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
 
 
 def sample_later_packets(locale: str) -> Iterator[Packet]:
-    """Packets with parts that older templates lack: the original that is not attached, another Reply-To, no known
-    customer, the case so far, and an answer that waits, for a person or for its time."""
+    """Packets with a part of `LATER_PARTS`, and those about no known customer, which older templates lack, too."""
     return (packet for packet in _packets(locale) if _is_later(packet))
 
 
@@ -112,15 +114,16 @@ def _packets(locale: str) -> Iterator[Packet]:
 
 
 def _is_later(packet: Packet) -> bool:
-    is_of_nobody = packet.about_mail_id == ""
-    return bool(is_of_nobody or packet.original_id or packet.customer_reply_to or packet.story or packet.proposed_text)
+    return packet.about_mail_id == "" or any(getattr(packet, name) for name in LATER_PARTS)
 
 
 def sample_digests(locale: str) -> Iterator[Digest]:
+    """Weekly digests: of a full week, of a quiet one, and of one in which people got every mail."""
     return _in_locale(locale, (case.digest for case in _cases()))
 
 
 def sample_alarms(locale: str) -> Iterator[Alarm]:
+    """Alarms that begin, go on and end."""
     return _in_locale(locale, (case.alarm for case in _cases()))
 
 
