@@ -84,6 +84,8 @@ class Message(Frozen):
     headers: tuple[tuple[str, str], ...]
     defects: tuple[str, ...]
     content_types: tuple[str, ...] = ()
+    is_crossed_out: bool = False
+    """Some of its text in HTML is crossed out, which plain text would show as valid."""
 
     @property
     def why_not_whole(self) -> str:
@@ -154,16 +156,15 @@ def _not_read(raw: bytes, values: list[str]) -> list[str]:
     return [f"{LIMIT}{why}" for why in (*own, *forged)]
 
 
-def parse(raw: bytes, *, is_passed_on: bool = False) -> Message:
+def parse(raw: bytes, *, keeps_links: bool = False) -> Message:
     """Parse one mail from any bytes. Never raises; the same bytes give the same Message.
 
     Args:
-        is_passed_on: A person's words for a customer: the text of HTML has the targets of links, and crossed-out text
-            is a defect.
+        keeps_links: Write the target of a link of HTML after its text: a person's words for a customer need it.
     """
     found: list[str] = []
     readable, objection = read_head(raw)
-    head, body = _read(readable, found, is_passed_on=is_passed_on)
+    head, body = _read(readable, found, keeps_links=keeps_links)
     fields = _fields(head, found)
     by_name: dict[str, list[str]] = {}
     for name, value in fields:
@@ -197,6 +198,7 @@ def parse(raw: bytes, *, is_passed_on: bool = False) -> Message:
         headers=tuple((name, decode_words(v) if name.lower() in DECODED_FIELDS else v) for name, v in fields),
         defects=tuple(dict.fromkeys([*found, *body.defects])),
         content_types=tuple(body.content_types),
+        is_crossed_out=body.is_crossed_out,
     )
 
 
@@ -205,12 +207,12 @@ def attached_bytes(raw: bytes) -> tuple[bytes, ...]:
     return tuple(_read(read_head(raw).raw, [])[1].files)
 
 
-def _read(raw: bytes, defects: list[str], *, is_passed_on: bool = False) -> tuple[email.message.Message, Body]:
+def _read(raw: bytes, defects: list[str], *, keeps_links: bool = False) -> tuple[email.message.Message, Body]:
     """The parsed header and the body; only the header if the mail is beyond the parser's limits."""
     policy = email.policy.compat32
     try:
         whole = careful_tree(raw)
-        return whole, read_body(whole, is_crlf=b"\r\n" in raw, is_passed_on=is_passed_on)
+        return whole, read_body(whole, is_crlf=b"\r\n" in raw, keeps_links=keeps_links)
     except Exception as error:  # any library error on hostile bytes, even RecursionError: fall back to the header
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
     head, _ = split_head(raw)

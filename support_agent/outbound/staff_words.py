@@ -14,7 +14,7 @@ from support_agent.answer.sources import InboundSource, RenderedPacket
 from support_agent.cases.commands import holds_command
 from support_agent.mail.machines.screening import ENCRYPTED_TYPES, PGP_MESSAGE
 from support_agent.mail.message import Message
-from support_agent.mail.text.body import CROSSED_OUT, LIMIT
+from support_agent.mail.text.body import LIMIT
 
 TELLING_CHARACTERS = 12
 """A reply is searched for packet lines of at least this length, without white space."""
@@ -103,8 +103,9 @@ def why_unreadable(reply: Message) -> str:
     if reply.why_not_whole:
         why, todo = reply.why_not_whole.removeprefix(LIMIT), "send it again, shorter or with smaller files"
         return f"it was not read whole ({why}): {todo}, or write to the customer directly"
-    if CROSSED_OUT in reply.defects:
-        return f"it has {CROSSED_OUT}, which would reach the customer as if it were valid: delete it and send it again"
+    if reply.is_crossed_out:
+        why = "it has crossed-out text, which would reach the customer as if it were valid"
+        return f"{why}: delete it and send it again"
     return ENCRYPTED if not ENCRYPTED_TYPES.isdisjoint(reply.content_types) else ""
 
 

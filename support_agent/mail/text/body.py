@@ -70,8 +70,6 @@ class _Writer(BytesGenerator):
 
 
 AS_WRITTEN = _AsWritten(mangle_from_=False)
-CROSSED_OUT = "crossed-out text"
-"""A defect of a mail that is passed on as plain text, which would show it as valid."""
 TNEF_DEFECT = "a winmail.dat that is not read whole"
 
 
@@ -95,7 +93,8 @@ class Body:
     """The content of a tree of parts; `content_types` is in document order, containers first.
 
     `files` are the bytes of each attachment. `hidden_text` is the text of a winmail.dat, used if the mail has no other.
-    `is_crlf`: the lines of attached mails end in CRLF. `is_passed_on`: the text goes on to a customer as it is.
+    `is_crlf`: the lines of attached mails end in CRLF. `keeps_links`: the text of HTML has the targets of links.
+    `is_crossed_out`: some text of HTML, even of an unused alternative, is crossed out.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -105,7 +104,8 @@ class Body:
     defects: list[str] = field(default_factory=list)
     hidden_text: str = ""
     is_crlf: bool = True
-    is_passed_on: bool = False
+    keeps_links: bool = False
+    is_crossed_out: bool = False
 
     @property
     def text(self) -> str:
@@ -125,9 +125,9 @@ class Body:
         )
 
 
-def read_body(message: Part, *, is_crlf: bool, is_passed_on: bool = False) -> Body:
+def read_body(message: Part, *, is_crlf: bool, keeps_links: bool = False) -> Body:
     """Read the tree of a parsed mail. Of alternatives, the plain text is used, else the richest."""
-    body = Body(is_crlf=is_crlf, is_passed_on=is_passed_on)
+    body = Body(is_crlf=is_crlf, keeps_links=keeps_links)
     _walk(message, body, 0)
     if len(body.content_types) > MAX_PARTS:
         body.defects.append(f"{LIMIT}more than {MAX_PARTS} parts")
@@ -177,7 +177,7 @@ def _walk_alternatives(parts: list[Part], body: Body, depth: int) -> None:
 
     Limits exceeded in an unused alternative are not recorded, because nothing of use was left unread.
     """
-    readings = [Body(is_crlf=body.is_crlf, is_passed_on=body.is_passed_on) for _ in parts[:MAX_PARTS]]
+    readings = [Body(is_crlf=body.is_crlf, keeps_links=body.keeps_links) for _ in parts[:MAX_PARTS]]
     for child, reading in zip(parts, readings, strict=False):
         if len(body.content_types) > MAX_PARTS:
             break
@@ -186,6 +186,7 @@ def _walk_alternatives(parts: list[Part], body: Body, depth: int) -> None:
         body.attachments += reading.attachments
         body.files += reading.files
         body.hidden_text = body.hidden_text or reading.hidden_text
+        body.is_crossed_out = body.is_crossed_out or reading.is_crossed_out
     with_text = [reading for reading in readings if reading.text]
     plain = [reading for reading in with_text if not MARKUP_TYPES & set(reading.content_types)]
     chosen = next(iter(plain or reversed(with_text)), None)
@@ -355,7 +356,6 @@ def _text(declared: _TextType, content_type: str, raw: bytes, body: Body) -> str
 
 
 def _html_text(html: str, body: Body) -> Extract:
-    extract = html_to_text(html, keeps_links=body.is_passed_on)
-    if extract.is_crossed_out and body.is_passed_on:
-        body.defects.append(CROSSED_OUT)
+    extract = html_to_text(html, keeps_links=body.keeps_links)
+    body.is_crossed_out = body.is_crossed_out or extract.is_crossed_out
     return extract

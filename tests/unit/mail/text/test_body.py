@@ -83,6 +83,12 @@ def test_html_that_breaks_off_matters_only_where_it_is_the_text() -> None:
     assert [one for one in parse(broken % b" ").defects if one.startswith("limit: ")]
 
 
+def test_crossed_out_html_is_told_even_beside_a_plain_text() -> None:
+    """The plain text says the same words, and does not say that they are crossed out."""
+    assert not parse(ALTERNATIVES % b"plain words").is_crossed_out
+    assert parse(ALTERNATIVES.replace(b"rich", b"<s>rich</s>") % b"plain words").is_crossed_out
+
+
 def test_html_alone_becomes_text() -> None:
     assert mail("html_only").visible_text.startswith("Hallo & guten Tag,")
 
