@@ -79,7 +79,7 @@ def reason(office: Office, mail_id: MailId) -> str | None:
 def digest(office: Office, mail_id: MailId) -> OutboxRecord:
     """A digest that a mail carries."""
     wired, now = office.wired, office.clock()
-    return wired.queue.digest(wired.digest.digest(now, now), mail_id, DESK)
+    return wired.stages.queue.digest(wired.digest.digest(now, now), mail_id, DESK)
 
 
 def remind(office: Office, mail_id: MailId) -> OutboxRecord:

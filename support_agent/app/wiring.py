@@ -206,12 +206,8 @@ def wire(
         now=now,
     )
     return Wired(
-        company=company,
-        templates=templates,
-        decider=decider,
-        routing=routing,
-        queue=queue,
         stages=stages,
+        templates=templates,
         desk=desk,
         reminders=Reminders(store, settings, breaker, routing, queue, outbox_sender, now),
         digest=WeeklyDigest(store, settings, company, breaker, queue, outbox_sender, now),

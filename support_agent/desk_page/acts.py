@@ -110,7 +110,7 @@ def carry_out(desk: Desk, person: Person, offer: Offer, act: Act, seen: str) -> 
 def as_passed_on(desk: Desk, person: Person, offer: Offer, act: Act) -> str:
     """Own words as the customer would get them: what reads like a signature or a quotation is left out, as by mail."""
     words = parse(_mail(desk, person, offer.packet, act)).visible_text
-    packet = desk.wired().routing.threads.packet_as_sent(offer.packet)
+    packet = desk.wired().stages.routing.threads.packet_as_sent(offer.packet)
     return own_words(words, packet) if packet is not None else words.strip()
 
 

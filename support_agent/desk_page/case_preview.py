@@ -57,7 +57,7 @@ def recipient(desk: Desk, wired: Wired, offer: Offer | None) -> Recipient | None
     """Whom an answer in this case goes to."""
     if offer is None:
         return None
-    sender = wired.routing.senders.of(offer.customer_mail)
+    sender = wired.stages.routing.senders.of(offer.customer_mail)
     customer = wired.company.known_customer(sender.address, sender.level)
     locale = wired.templates.locale_of(customer, desk.settings.company.locale)
     return Recipient(sender, customer, locale, desk.today)
@@ -96,7 +96,7 @@ def row_of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxRecord:
 
 def _made(wired: Wired, offer: Offer, choice: PersonChoice) -> RenderedMail:
     _, final = wired.desk.chosen_answer(offer.customer_mail, choice)
-    return wired.queue.rendered(final)
+    return wired.stages.queue.rendered(final)
 
 
 PAGES = (Page("/cases/{case}/frame", frame),)
