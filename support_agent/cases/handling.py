@@ -84,10 +84,19 @@ class Handling:
         self._withdraw(case_id, source, source.value, at, only_to=customer)
         self.store.cases.change(case_id, CaseState.CLOSED, case.assignee, source.value, why, at)
 
+    def withdraw_for_customer(self, case_id: CaseId, mail_id: MailId, customer: str, at: datetime) -> None:
+        """Cancel the answer that waits to one mail of a customer who needs none; the case stays as it is."""
+        source = DeliverySource.CUSTOMER
+        self._withdraw(case_id, source, source.value, at, only_to=customer, only_for=mail_id)
+
     def mails_with_answers_to_leave(self, case_id: CaseId, address: str) -> frozenset[MailId]:
-        """The mails whose answers to this address have not left yet."""
+        """The mails whose answers to this address have not left yet, and still may: a proposal while it waits."""
+        waiting = self.store.waits.mails(case_id)
         rows = self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER)
-        return frozenset(row.mail_id for row in rows if row.recipient == address and row.status in MAY_STILL_LEAVE)
+        unsent = (row for row in rows if row.recipient == address and row.status in MAY_STILL_LEAVE)
+        return frozenset(
+            row.mail_id for row in unsent if row.status is not OutboxStatus.PROPOSED or row.mail_id in waiting
+        )
 
     def _staff(self, address: str | None) -> str:
         plain = lower_address(address or "")
@@ -96,15 +105,24 @@ class Handling:
             raise ConfigError(f"{address!r} is no address of the staff: {todo}", code="no_staff")
         return plain
 
-    def _withdraw(self, case_id: CaseId, source: DeliverySource, who: str, at: datetime, only_to: str = "") -> None:
+    def _withdraw(
+        self,
+        case_id: CaseId,
+        source: DeliverySource,
+        who: str,
+        at: datetime,
+        only_to: str = "",
+        only_for: MailId | None = None,
+    ) -> None:
         """Cancel the answers of the case that wait; what a person approved or chose still leaves.
 
         Args:
             only_to: Cancel only the answers to this address; "": all.
+            only_for: Cancel only those to this mail; None: all.
         """
-        detail = f"the case is closed, by {who}"
+        detail = f"the case is closed, by {who}" if only_for is None else f"withdrawn, by {who}"
         for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER):
-            is_others = only_to not in ("", row.recipient)
+            is_others = only_to not in ("", row.recipient) or only_for not in (None, row.mail_id)
             if row.status not in WAITING or is_others or self.store.waits.is_of_person(row.id):
                 continue
             try:

@@ -32,7 +32,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, MailStatus
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -121,10 +121,17 @@ class CaseRouting:
         has_person = case is not None and case.state is CaseState.WITH_PERSON
         return has_person and bool(self.store.waits.mails(case_id))
 
-    def mails_that_wait(self, case_id: CaseId) -> list[MailRecord]:
-        """The mails of a case that wait for a person's answer; filed ones need none."""
-        waiting = filter(None, map(self.store.mails.get, self.store.waits.mails(case_id)))
-        return [mail for mail in waiting if mail.status is not MailStatus.FILED]
+    def mails_that_wait(self, case_id: CaseId, after: OutboxRecord | None = None) -> list[MailRecord]:
+        """The customers' mails of a case that wait for a person's answer.
+
+        Args:
+            after: Only those whose packets were made after this one; a reminder brings no news.
+        """
+        packets, waiting = self.threads.packets_of(case_id), self.store.waits.mails(case_id)
+        later = packets[packets.index(after) + 1 :] if after in packets else packets
+        news = (row for row in later if row.mail_id in waiting and row.kind is not OutgoingKind.REMINDER)
+        about = map(self.threads.customer_mail_of, news)
+        return list(filter(None, map(self.store.mails.get, dict.fromkeys(filter(None, about)))))
 
     def others_wait(self, case_id: CaseId, address: str) -> bool:
         """Whether a mail of another participant waits for a person's answer."""

@@ -20,7 +20,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxRecord
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 
 
@@ -87,10 +87,12 @@ class Threads:
 
     def mail_replied_to(self, message: Message) -> MailId | None:
         """The stored mail that a customer's mail replies to, or whose answer it replies to; None: nothing of ours."""
-        nearest = _references(message)[:1]
-        ours = (row.mail_id for id_ in nearest for row in self.store.outbox.find(message_id=id_))
-        theirs = (mail.id for id_ in nearest for mail in self.store.mails.find(message_id=id_))
-        return next(ours, next(theirs, None))
+        for reference in _references(message):
+            for row in self.store.outbox.find(message_id=reference):
+                return row.mail_id
+            for mail in self.store.mails.find(message_id=reference):
+                return mail.id
+        return None
 
     def packet_named_by(self, message: Message) -> OutboxRecord | None:
         """The packet that a mail replies to, by its keyed id."""
@@ -115,8 +117,10 @@ class Threads:
         return packets[-1] if packets else None
 
     def packets_of(self, case_id: CaseId) -> list[OutboxRecord]:
-        """The packets and notices of a case, the oldest first."""
-        return [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
+        """The packets and notices of a case, the oldest first, but those about mails whose key is gone."""
+        rows = [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
+        unreadable = self.store.sealing.unreadable({row.mail_id for row in rows})
+        return [row for row in rows if row.mail_id not in unreadable]
 
     def packet_as_sent(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
@@ -132,12 +136,12 @@ class Threads:
     def mail_about(self, packet: OutboxRecord, about_mail_id: str | None) -> MailId | None:
         """As `customer_mail_of`, by what the packet says of it.
 
-        The packets of version 0.1.0 say nothing: they are about the mail that they were made for, unless staff wrote
-        it.
+        Those of version 0.1.0 say nothing: they are about the mail that they were made for, but a notice about a mail
+        of staff is about none.
         """
         if about_mail_id is not None:
             return MailId(about_mail_id) if about_mail_id else None
-        mail = self.store.mails.get(packet.mail_id)
+        mail = self.store.mails.get(packet.mail_id) if packet.kind is OutgoingKind.FAILURE else None
         is_of_staff = mail is not None and mail.sender_address in staff_addresses(self.settings)
         return None if is_of_staff else packet.mail_id
 

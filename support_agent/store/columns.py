@@ -151,13 +151,14 @@ class SealedJson(TypeDecorator[Any]):
 
 
 def in_clear(value: Any) -> dict[str, Any]:
-    """What queries read of a rendered answer: how much was asked and answered, and with which documents; and, of the
-    inputs of its headers, which mail it answers.
+    """What queries read of a rendered answer: how much was asked and answered, and with which documents; of a packet,
+    which mail it is about; and, of the inputs of headers, which mail is answered.
     """
     if not isinstance(value, dict):
         return {}
-    if "parent_mail_id" in value:
-        return {"parent_mail_id": value["parent_mail_id"]}
+    for name in ("parent_mail_id", "about_mail_id"):
+        if name in value:
+            return {name: value[name]}
     if not isinstance(answers := value.get("answers"), list):
         return {}
     shown = ("kind", "number", "language", "version")

@@ -161,11 +161,11 @@ def _is_idle(mail: type[MailRow], instant: datetime) -> ColumnElement[bool]:
     is_of_case = or_(col(later.id) == col(mail.id), col(later.case_id) == col(mail.case_id))
     is_its = or_(col(mine.mail_id) == col(mail.id), col(mine.case_id) == col(mail.case_id))
     waits = col(mine.status).in_((*UNFINISHED, OutboxStatus.PROPOSED))
-    packets = open_packets(OutboxRow.id).where(col(CaseRow.id) == col(mail.case_id))
+    waiting = open_packets(OutboxRow.case_id)  # not correlated: it is asked once, not once for each mail
     return and_(
         ~select(later.id).where(is_of_case, is_open).correlate(mail).exists(),
         ~select(mine.id).where(is_its, waits).correlate(mail).exists(),
-        ~packets.correlate(mail).exists(),
+        or_(col(mail.case_id).is_(None), col(mail.case_id).not_in(waiting)),
     )
 
 

@@ -46,12 +46,14 @@ def equal(*pairs: tuple[Any, object]) -> list[ColumnElement[bool]]:
     return [col(column) == value for column, value in pairs if value is not None]
 
 
-def is_its_rendered_mail(of: type[OutboxRow] = OutboxRow) -> ColumnElement[bool]:
+def is_its_rendered_mail(
+    of: type[OutboxRow] = OutboxRow, rendered: type[RenderedMailRow] = RenderedMailRow
+) -> ColumnElement[bool]:
     """Build the condition that joins a mail of the outbox with what it was rendered from."""
     return and_(
-        col(RenderedMailRow.mail_id) == col(of.mail_id),
-        col(RenderedMailRow.kind) == col(of.kind),
-        col(RenderedMailRow.number) == col(of.number),
+        col(rendered.mail_id) == col(of.mail_id),
+        col(rendered.kind) == col(of.kind),
+        col(rendered.number) == col(of.number),
     )
 
 

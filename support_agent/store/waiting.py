@@ -137,7 +137,7 @@ def open_packets(*columns: Any, among: Any = None) -> Any:
         one.found.where(is_of_case, one.at >= col(OutboxRow.created_at), *one.answers_packet)
         for one in _answers(answer)
     ]
-    is_answered = [query.correlate(OutboxRow, MailRow).exists() for query in answers]
+    is_answered = [query.correlate(OutboxRow).exists() for query in answers]
     return packets.where(_is_packet(), ~_is_over(), *(~one for one in is_answered))
 
 
@@ -160,11 +160,12 @@ def _waiting_case(
 
 
 def _is_packet() -> ColumnElement[bool]:
-    """Whether it is a packet, and not the same once more without the original; or a notice about a customer's mail that
-    a person must answer: people's own mails are filed.
+    """Whether it is a packet, and not the same once more without the original; or a notice about a mail that a person
+    must answer. A mail that is filed needs no answer.
     """
     kind = col(OutboxRow.kind)
-    is_first = and_(kind == OutgoingKind.PACKET, col(OutboxRow.number) == 1)
+    is_for_nobody = col(MailRow.status) == MailStatus.FILED  # a mail that only says that all is well
+    is_first = and_(kind == OutgoingKind.PACKET, col(OutboxRow.number) == 1, ~is_for_nobody)
     is_escalated = col(MailRow.status).in_((MailStatus.ESCALATED, MailStatus.QUARANTINED))
     is_notice = and_(kind == OutgoingKind.FAILURE, is_escalated)
     # The kinds once more, because the index of a case's mails is by them.
@@ -247,17 +248,35 @@ def _answers_packets_mail(answered: type[MailRow]) -> ColumnElement[bool]:
     one of the same author whose packet arrived, and which has no proposal that waits. Of a mail that is gone nothing is
     known.
     """
-    proposal = aliased(OutboxRow)
-    proposed = select(proposal.id).where(
-        col(proposal.mail_id) == col(OutboxRow.mail_id), col(proposal.status) == OutboxStatus.PROPOSED
+    about, packed, other = aliased(MailRow), aliased(RenderedMailRow), aliased(OutboxRow)
+    told = func.nullif(col(packed.payload)["about_mail_id"].as_string(), "")
+    author = (
+        select(about.id)
+        .select_from(packed)
+        .join(about, col(about.id) == func.coalesce(told, col(packed.mail_id)))
+        .where(is_its_rendered_mail(OutboxRow, packed))
     )
-    is_older = and_(
-        col(answered.sender_address) == col(MailRow.sender_address),
-        col(answered.received_at) >= col(MailRow.received_at),
+    is_same = author.where(col(about.id) == col(answered.id)).correlate(OutboxRow, answered).exists()
+    is_earlier = (
+        author.where(
+            col(about.sender_address) == col(answered.sender_address),
+            col(about.received_at) <= col(answered.received_at),
+        )
+        .correlate(OutboxRow, answered)
+        .exists()
+    )
+    of_its_mail = select(other.id).where(col(other.mail_id) == col(OutboxRow.mail_id)).correlate(OutboxRow)
+    is_proposed = of_its_mail.where(col(other.status) == OutboxStatus.PROPOSED).exists()
+    has_arrived = or_(
         col(OutboxRow.status) != OutboxStatus.FAILED,
-        ~proposed.correlate(OutboxRow).exists(),
+        of_its_mail.where(
+            col(other.kind) == col(OutboxRow.kind),
+            col(other.number) > col(OutboxRow.number),
+            col(other.status) == OutboxStatus.SENT,
+        ).exists(),
     )
-    return or_(col(answered.id).is_(None), col(answered.id) == col(MailRow.id), is_older)
+    is_its_own = col(answered.id) == col(OutboxRow.mail_id)
+    return or_(col(answered.id).is_(None), is_its_own, is_same, and_(is_earlier, has_arrived, ~is_proposed))
 
 
 def _found(answer: type[OutboxRow], at: Any, approved_id: Any = None) -> Any:

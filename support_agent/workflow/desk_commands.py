@@ -332,14 +332,16 @@ class DeskCommands:
         Raises:
             PermanentError: there is one (code `command_refused`).
         """
-        own = self.store.mails.get(fitting.customer_mail.id)
-        if own is None:
-            return
-        for other in self.routing.mails_that_wait(mail.route.case_id):
-            if other.received_at > own.received_at:
-                raise _refused(f"a mail of {other.sender_address} came after it: use a line of that mail's packet")
-            if command is Command.SPAM and other.sender_address != own.sender_address:
-                raise _refused(f"{other.sender_address} waits in this case, too: answer that mail, or close the case")
+        case_id, own = mail.route.case_id, self.store.mails.get(fitting.customer_mail.id)
+        later = [one for one in self.routing.mails_that_wait(case_id, fitting.row) if one != own]
+        if later:
+            todo = "use a line of that mail's packet, or the desk's page"
+            raise _refused(f"a mail of {later[-1].sender_address} came after it: {todo}")
+        author = own.sender_address if own is not None else None
+        others = [one for one in self.routing.mails_that_wait(case_id) if one.sender_address != author]
+        if command is Command.SPAM and others:
+            who = others[-1].sender_address
+            raise _refused(f"{who} waits in this case, too: answer that mail, or close the case")
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
         self.labelling.sent_nothing(fitting.customer_mail.id, mail.sender.address)

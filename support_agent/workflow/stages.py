@@ -353,6 +353,8 @@ class Stages:
                 self.queue.packet(mail, decision, is_acknowledged=False, is_escalated=False)
             if not leaving - {withdrawn} and not (is_waiting and stays):
                 handling.close_for_customer(mail.route.case_id, mail.sender.address, decision.why, self.now())
+            elif withdrawn in leaving:
+                handling.withdraw_for_customer(mail.route.case_id, withdrawn, mail.sender.address, self.now())
             self.store.mails.end(mail.id, MailStatus.FILED, decision.plan.reason, decision.why, self.now())
         log.info("reply_filed", case_id=mail.route.case_id, mail_id=mail.id, intent=decision.plan.reason)
         return Outcome.FILED

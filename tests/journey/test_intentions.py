@@ -417,6 +417,16 @@ def test_a_reply_about_an_earlier_mail_keeps_no_answer_from_leaving(
     assert state(office, second) is (CaseState.OPEN if status == "sent" else CaseState.CLOSED)
 
 
+def test_whoever_withdraws_one_of_two_questions_gets_the_other_answer(desk: Office) -> None:
+    office = with_autonomy(desk, hold_s=600.0)
+    first, _ = office.handle(write(REFUND, sender=JAMES))
+    root = one(office, first).message_id
+    second, _ = office.handle(write(CANCEL, sender=JAMES, in_reply_to=root, number=2, subject="Re: A question"))
+    office.handle(reply(WITHDRAWN, one(office, second).message_id, sender=JAMES, subject="Re: A question"))
+    answers = [status_of(office, office.sent(mail_id)[ANSWER]) for mail_id in (first, second)]
+    assert (answers, state(office, first)) == (["ready", "cancelled"], CaseState.OPEN)
+
+
 def test_who_needs_nothing_more_closes_no_case_in_which_another_participant_waits(desk: Office) -> None:
     """Failure: she had asked for a person, and somebody else's "it works again" took her mail from the desk's list."""
     first, _ = desk.handle(f"Cc: {ANNA}\r\n".encode() + write(REFUND, sender=BOB, subject="Refund"))

@@ -8,16 +8,17 @@ from datetime import timedelta
 import pytest
 
 from support_agent.cases.copies import known_as
-from support_agent.config.desk import DeskSettings
+from support_agent.config.desk import DeskSettings, ReminderSettings
 from support_agent.core.cursor import Cursor
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
-from support_agent.store.records import CaseState, MailId, OutboxRecord, OutboxStatus
+from support_agent.store.records import CaseState, DeliverySource, MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.submission import Delivery
 from tests.fakes_desk import lines_of, order, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
+from tests.fakes_page import Browser
 from tests.fakes_worker import work
-from tests.unit.seen import FAILURE, HUMAN, PACKET, PERSON_REPLY, one, state, text_of
+from tests.unit.seen import ANSWER, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
 BOB, TOM = "bob@partner.example", "tom@harborfile.example"
 SECRET = "Your code is 4711."
@@ -143,3 +144,44 @@ def test_a_mail_whose_packet_never_arrived_is_sent_to_the_desk_again(office: Off
     assert [row.status for row in packets] == [OutboxStatus.FAILED, OutboxStatus.SENT]
     (waiting,) = office.store.waits.cases(NOON - timedelta(days=1))
     assert waiting.mail_id == second
+
+
+@pytest.mark.parametrize("way", ["words", "close", "spam", "give back", "page"])
+def test_a_case_whose_order_was_lost_can_be_answered_and_ended(office: Office, way: str) -> None:
+    """Failure: the notice that a chosen document was lost was a later mail, of staff, that nobody could answer."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(first)[PACKET]
+    office.transport.deliveries = [BROKEN]
+    notice = office.sent(order(office, lines_of(packet)["document 1"]))[FAILURE]
+    if way == "words":
+        assert replied(office, notice, 5) == [JAMES]
+    elif way == "page":
+        Browser(office).act(f"/cases/{packet.case_id}", "close")
+    else:
+        assert told(office, order(office, lines_of(notice)[way], number=51)) == ""
+    assert office.store.waits.cases(NOON - timedelta(days=1)) == ()
+    if way != "words":
+        assert state(office, first) is not CaseState.WITH_PERSON
+
+
+def test_the_last_packet_of_a_case_ends_it_though_it_is_about_an_earlier_mail(office: Office) -> None:
+    """The answer to the first mail bounces when a person has the second."""
+    first, _ = office.handle(write(REFUND, sender=JAMES))
+    root = one(office, first).message_id
+    second, _ = office.handle(write(HUMAN, sender=JAMES, in_reply_to=root, number=2))
+    lost = office.sent(first)[ANSWER].id
+    office.store.deliveries.update(lost, OutboxStatus.FAILED, DeliverySource.BOUNCE, "552", NOON, (OutboxStatus.SENT,))
+    office.stages.notices.notify_losses()
+    assert office.sent(first)[FAILURE].status is OutboxStatus.SENT
+    Browser(office).act(f"/cases/{one(office, second).case_id}", "close")
+    assert state(office, second) is CaseState.CLOSED
+
+
+def test_a_reminder_of_a_lost_order_is_about_its_customer(office: Office, of_james: OutboxRecord) -> None:
+    office.transport.deliveries = [BROKEN]
+    order_id = order(office, lines_of(of_james)["document 1"])
+    settings = office.settings.model_copy(update={"reminders": ReminderSettings(after_h=1.0)})
+    office = replace(office, settings=settings, clock=Clock(NOON + timedelta(hours=3)))
+    office.wired.reminders.look_after()
+    (reminder,) = office.store.outbox.find(mail_id=order_id, kind=OutgoingKind.REMINDER)
+    assert replied(office, reminder, 9) == [JAMES]

@@ -251,6 +251,25 @@ def test_a_notice_about_a_customers_mail_waits_and_one_about_a_persons_does_not(
     assert [one.case_id for one in waiting(store)] == ["CASE1"]
 
 
+def test_a_packet_about_a_filed_mail_waits_for_nobody(store: Store) -> None:
+    """Failure: the packet of "It works again" waited for ever, as its case was closed within the same second."""
+    store.mails.end(escalated(store), MailStatus.FILED, "solved", None, NOON)
+    assert waiting(store) == ()
+
+
+def test_a_lost_mail_of_staff_is_answered_by_words_about_what_its_notice_is_about(store: Store) -> None:
+    asked = written_by(store, ANNA, 1)
+    order = record(store, 5, NOON + 5 * MINUTE)
+    store.mails.save_sender(order, "desk@harborfile.example", PROVEN, "signed")
+    store.cases.join(order, CASE)
+    notice = outgoing(order, FAILURE, CASE, NOON + 6 * MINUTE)
+    put(store, notice.model_copy(update={"payload": {**notice.payload, "about_mail_id": asked}}))
+    store.mails.end(order, MailStatus.ESCALATED, "undelivered", None, NOON)
+    assert store.waits.mails(CASE) == {asked, order}
+    put(store, outgoing(record(store, 8), REPLY, CASE, NOON + 7 * MINUTE, parent=asked))
+    assert waiting(store) == ()
+
+
 def test_reminders_are_counted_from_the_wait_on(store: Store) -> None:
     """Those of an earlier wait of the case are over."""
     old = escalated(store)
