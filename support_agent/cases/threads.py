@@ -117,10 +117,8 @@ class Threads:
         return packets[-1] if packets else None
 
     def packets_of(self, case_id: CaseId) -> list[OutboxRecord]:
-        """The packets and notices of a case, the oldest first, but those about mails whose key is gone."""
-        rows = [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
-        unreadable = self.store.sealing.unreadable({row.mail_id for row in rows})
-        return [row for row in rows if row.mail_id not in unreadable]
+        """The packets and notices of a case, the oldest first."""
+        return [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
 
     def packet_as_sent(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
