@@ -25,10 +25,10 @@ def test_passages_of_the_right_document_are_graded_as_evidence(
     with pytest.raises(SystemExit):
         cli.main(["facts", "find", "How long does it take until refunded money is on my card?", "--json"])
     story = json.loads(capsys.readouterr().out)
-    nodes = [visit["node"] for visit in story["trace"]]
+    nodes = [visit["node"] for visit in story["result"]["trace"]]
     assert nodes[:3] == ["retriever", "document_grader", "draft_generator"]
     assert story["evidence"][0]["number"] == 1
     assert any(
         "Refunds to cards and PayPal take" in text["text"] for one in story["evidence"] for text in one["sentences"]
     )
-    assert story["tokens"] > 0
+    assert story["result"]["tokens"] > 0

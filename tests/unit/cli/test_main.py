@@ -211,7 +211,7 @@ def test_a_case_is_listed_shown_and_explained_for_scripts(run: Run, desk: Desk) 
         json.loads(run(*arguments, "--json").out)
         for arguments in (["cases"], ["show", desk.case_id], ["why", desk.case_id])
     )
-    assert listed["case"]["id"] == shown["case_id"] == explained["case_id"] == desk.case_id
+    assert listed["case"]["id"] == shown["case"]["id"] == explained["case_id"] == desk.case_id
     assert "send_account_field(seats_paid)" in [call["call"] for call in shown["mails"][0]["plan"]["calls"]]
     assert explained["lines"][0]["text"] == "Hello James Okafor,"
 
