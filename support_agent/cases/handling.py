@@ -45,6 +45,7 @@ KEEPS_ASSIGNEE = (Order.CLOSE, Order.REOPEN)
 WAITING = (OutboxStatus.PROPOSED, OutboxStatus.READY)
 """Statuses of answers that wait: for a person, for the end of the hold window, or for another try."""
 MAY_STILL_LEAVE = (*WAITING, OutboxStatus.SENDING)
+"""Statuses of answers that have not left, and still may."""
 
 
 @dataclass(frozen=True)

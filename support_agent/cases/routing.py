@@ -80,7 +80,7 @@ class CaseRouting:
         packet = self.threads.packet_answered_by(mail.message) if is_reply else None
         if packet is not None and packet.case_id is not None:
             self.store.cases.join(mail.id, packet.case_id)
-            is_named = self.threads.packet_named_by(mail.message) is not None
+            is_named = self.threads.names(mail.message, packet)
             return Route(
                 case_id=packet.case_id,
                 may_answer=False,

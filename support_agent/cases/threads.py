@@ -10,6 +10,7 @@ tests/unit/cases/test_threads.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from support_agent.answer.sources import RenderedPacket
@@ -71,11 +72,10 @@ class Threads:
 
         An auto-responder that replies from changing addresses, or behind the desk's address, would loop for ever.
         """
-        for reference in _references(message):
-            for record in self.store.outbox.find(message_id=reference):
-                is_another = record.recipient != sender.address or record.kind.is_about_no_case
-                return f"it answers our {record.kind.value} to {record.recipient}" if is_another else ""
-        return ""
+        record = next(self._ours(message), None)
+        if record is None or (record.recipient == sender.address and not record.kind.is_about_no_case):
+            return ""
+        return f"it answers our {record.kind.value} to {record.recipient}"
 
     def is_direct_answer(self, message: Message, packet: OutboxRecord) -> bool:
         """Whether a mail answers the packet itself and is addressed to us; mail between staff must not reach the
@@ -96,11 +96,15 @@ class Threads:
 
     def packet_named_by(self, message: Message) -> OutboxRecord | None:
         """The packet that a mail replies to, by its keyed id."""
-        for reference in _references(message):
-            for record in self.store.outbox.find(message_id=reference):
-                if record.kind.is_for_desk:
-                    return record
-        return None
+        return next((record for record in self._ours(message) if record.kind.is_for_desk), None)
+
+    def _ours(self, message: Message) -> Iterator[OutboxRecord]:
+        """The mails of ours that a mail answers, the nearest first."""
+        return (record for id_ in _references(message) for record in self.store.outbox.find(message_id=id_))
+
+    def names(self, message: Message, packet: OutboxRecord) -> bool:
+        """Whether a mail replies to this packet, by its keyed id."""
+        return packet.message_id in _references(message)
 
     def packet_answered_by(self, message: Message) -> OutboxRecord | None:
         """The packet of a case that a staff mail is about: the one it replies to, else the last of the case that its

@@ -83,10 +83,11 @@ class Reminders:
         why = f"waiting since {case.since:%Y-%m-%d %H:%M} UTC, {waited}; reminder {number} of {reminders.most}"
         to = reminders.address if number >= reminders.address_from else ""
         with errors_logged("reminder_failed", case_id=case.case_id):
-            threads = self.routing.threads
-            packets = (row for row in threads.packets_of(case.case_id) if row.mail_id == case.mail_id)
-            about = next(map(threads.customer_mail_of, packets), None)
-            mail = self.routing.routed(case.mail_id).about(about)
+            mail = self.routing.routed(case.mail_id)
+            if mail.route.is_staff_reply:  # an order whose answer was lost: a customer waits for it
+                threads = self.routing.threads
+                notices = (row for row in threads.packets_of(case.case_id) if row.mail_id == mail.id)
+                mail = mail.about(next(map(threads.customer_mail_of, notices), None))
             reminder = self.queue.remind(mail, escalated(EscalationReason.REMINDER, now, why), to)
             self.outbox_sender.deliver(reminder)
             log.info("case_reminded", case_id=case.case_id, outbox_id=reminder.id, number=number)

@@ -256,14 +256,11 @@ def _answers_packets_mail(answered: type[MailRow]) -> ColumnElement[bool]:
         .join(about, col(about.id) == func.coalesce(told, col(packed.mail_id)))
         .where(is_its_rendered_mail(OutboxRow, packed))
     )
-    is_same = author.where(col(about.id) == col(answered.id)).correlate(OutboxRow, answered).exists()
-    is_earlier = (
-        author.where(
-            col(about.sender_address) == col(answered.sender_address),
-            col(about.received_at) <= col(answered.received_at),
-        )
-        .correlate(OutboxRow, answered)
-        .exists()
+    is_of_author = col(about.sender_address) == col(answered.sender_address)
+    is_older = col(about.received_at) <= col(answered.received_at)
+    is_same, is_earlier = (
+        author.where(*conditions).correlate(OutboxRow, answered).exists()
+        for conditions in ((col(about.id) == col(answered.id),), (is_of_author, is_older))
     )
     of_its_mail = select(other.id).where(col(other.mail_id) == col(OutboxRow.mail_id)).correlate(OutboxRow)
     is_proposed = of_its_mail.where(col(other.status) == OutboxStatus.PROPOSED).exists()

@@ -337,9 +337,11 @@ class DeskCommands:
         if later:
             todo = "use a line of that mail's packet, or the desk's page"
             raise _refused(f"a mail of {later[-1].sender_address} came after it: {todo}")
+        if command is not Command.SPAM:
+            return
         author = own.sender_address if own is not None else None
         others = [one for one in self.routing.mails_that_wait(case_id) if one.sender_address != author]
-        if command is Command.SPAM and others:
+        if others:
             who = others[-1].sender_address
             raise _refused(f"{who} waits in this case, too: answer that mail, or close the case")
 

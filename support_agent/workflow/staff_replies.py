@@ -51,6 +51,7 @@ class StaffReplies:
 
     def pass_on(self, mail: RoutedMail, screening: Screening) -> None:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
+        # Read once more, because only words that leave need the targets of their links: what screening reads stays.
         mail = replace(mail, message=parse(mail.raw, keeps_links=True))
         packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
         as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
