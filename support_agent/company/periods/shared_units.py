@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from support_agent.company.periods.patterns import joint_pattern
 from support_agent.company.periods.table import Mention, Table, any_of, blanked_spans
@@ -38,10 +39,11 @@ class SharedUnits:
         self._behind = re.compile(rf"(?:-\w{{1,3}}|['\u2019]\s?s)?\s?\(?(?P<joint>{joint}){modifier}(?P<end>{_END})?")
         # "[kolik minulý a kolik] tento měsíc", of which the modifier is "minulý"
         self._further_before = re.compile(rf"{_modifier(this, last, table)}{joint}\w+\s(?:{any_of(table.inside)}\s)?$")
-        # "vorige maand[ en hoeveel deze?]", "dieses Jahr[ mehr als letztes gezahlt?]"
-        self._further_behind = re.compile(
-            rf"(?:[^.?!]*?\s{joint}(?:\w+\s){{0,2}}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}"
-        )
+        # "vorige maand[ en hoeveel deze?]", "this month[, and how much the previous one?]",
+        # "dieses Jahr[ mehr als letztes gezahlt?]"
+        is_before = rf"(?=(?:{any_of([*last, *table.last_behind, *table.ordinal])})(?!\w))"
+        further = rf"(?:\s{joint}(?:\w+\s){{0,2}}|{joint}(?:\w+\s){{0,4}}{is_before})"
+        self._further_behind = re.compile(rf"(?:[^.?!]*?{further}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}")
         # "maar[t- en] april"
         self._word_before = re.compile(rf"\w-{joint}$")
         # "[3e en] 4e kwartaal", "[iii i] iv kwartale"
@@ -56,7 +58,9 @@ class SharedUnits:
         everything = sorted([*found, *(mention for mention in shared if mention.name)])
         is_third = bool(self._beside(_without(text, everything), everything))
         # "Last month and this, last year": this month or this year
-        is_twofold = len({mention.start for mention in shared}) < len(shared)
+        is_twofold = len({mention.start for mention in shared}) < len(shared) or any(
+            _is_twofold(first, second, text, self._joint) for first, second in pairwise(everything)
+        )
         is_cut = any(self._is_cut(text, left, mention) for mention in found)
         is_doubtful = is_third or is_twofold or is_cut or not all(mention.name for mention in shared)
         everything = with_shared_years(everything, text, self._joint)
@@ -122,6 +126,13 @@ def with_year_of(dated: Mention, mention: Mention) -> Mention:
     if mention.kind != "yearless" or not is_dated:
         return mention
     return mention._replace(name=dated.name[:4] + mention.name[4:], kind="other")
+
+
+def _is_twofold(first: Mention, second: Mention, text: str, joint: re.Pattern[str]) -> bool:
+    """Whether the second is a bare year joined to a dated month, which may be that month's: "May 2024 and 2025"."""
+    is_bare_year = second.name.isdigit() and text[second.start : second.end].strip().isdigit()
+    is_dated = first.name[0].isdigit() and not first.name.isdigit()
+    return is_dated and is_bare_year and joint.fullmatch(text, first.end, second.start) is not None
 
 
 def _is_mixed(found: list[Mention]) -> bool:

@@ -90,6 +90,7 @@ def test_a_word_without_a_unit_behind_a_period_names_a_second_period(text: str, 
         "Wat betaalde ik jan/feb 2024?",
         "Wat betaalde ik in feb 2024 en mrt?",
         "Wat betaalde ik vorige maand en hoeveel deze?",
+        "What did I pay this month, and how much the previous one?",
         "Kolik jsem zaplatil minulý a kolik tento měsíc?",
         "Compare last year with this one",
         "Ile wyniósł rachunek w tym, a ile w zeszłym miesiącu?",
@@ -139,10 +140,16 @@ def test_a_joined_word_or_number_that_no_reader_took_sends_it_to_a_person(text: 
         ("What did I pay in March and the year before last?", "person"),
         ("3月と2024年4月の請求額はいくらですか?", "person"),
         ("Wat betaalde ik in Q4 2025 en vorig jaar in Q3?", "person"),
+        ("Invoices for May 2024 and 2025", "person"),
+        ("Wat betaalde ik in mei 2024 en 2025?", "person"),
+        ("Invoices for May 2024 and the year 2025", "2024-05 2025"),
     ],
 )
 def test_months_that_share_a_year_are_of_that_year(text: str, names: str) -> None:
-    """The year belongs to the first months where it stands behind the last; else it would be a guess."""
+    """The year belongs to the first months where it stands behind the last; else it would be a guess.
+
+    A second bare year may be that of the same month.
+    """
     assert read(text) == names
 
 
