@@ -82,13 +82,15 @@ def rotate(
     from support_agent.app.wiring import open_store
     from support_agent.errors import ConfigError
     from support_agent.store.audit import AuditEvent
+    from support_agent.store.lock import only_process, this_process
 
     try:
         master = SecretStr(new.read_text("ascii").strip())
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{new} cannot be read as a master key: `openssl rand -hex 32` makes one") from error
     for _, settings in _mailboxes(config):
-        with open_store(settings) as store:
+        alone = only_process(settings.store.url, this_process("rotating keys"), timeout_s=settings.store.timeout_s)
+        with alone, open_store(settings) as store:
             count = store.database.vault.rotate(master)
             store.audit.add(AuditEvent.KEYS_ROTATED, "the operator", now(), {"keys": count})
         typer.echo(f"{count} keys wrapped again: set store.master_key_file to {new} before the next start")

@@ -147,6 +147,7 @@ class Keys:
             if may_create:  # nearly always a new mail: its key is stored without looking for one first
                 key = secrets.token_bytes(KEY_BYTES)
                 if self._insert(connection, mail_id, _wrapped(self._master, mail_id, key)):
+                    self._require_master(connection)  # another process may have rotated it since this one started
                     return key
             found = connection.execute(select(self._table.c.key).where(self._table.c.mail_id == mail_id)).scalar()
         if found is None:
@@ -193,6 +194,8 @@ class Keys:
         """Wrap every key with another master key; return how many. The caller stores the new master key."""
         new = _cipher(master)
         with self._open() as database, database.begin() as connection:
+            # First a write to the row that `_require_master` reads: no other key is stored until the end.
+            connection.execute(self._table.update().where(self._table.c.mail_id == CHECK).values(key=self._table.c.key))
             rows = connection.execute(select(self._table).where(func.length(self._table.c.key) > 0)).all()
             for mail_id, wrapped in rows:
                 plain = self._unwrapped(mail_id, wrapped)
@@ -342,10 +345,14 @@ class Keys:
                 create_private(self._beside, secrets.token_hex(KEY_BYTES).encode() + b"\n")
             value = read_master_key(self._beside)
         self._master = _cipher(SecretStr(value)) if value else None
-        check = connection.execute(select(self._table.c.key).where(self._table.c.mail_id == CHECK)).scalar()
-        if check is None:
+        if connection.execute(select(self._table.c.key).where(self._table.c.mail_id == CHECK)).scalar() is None:
             self._insert(connection, CHECK, _wrapped(self._master, CHECK, bytes(KEY_BYTES)))
-        elif self._unwrapped(CHECK, check) != bytes(KEY_BYTES):
+        self._require_master(connection)
+
+    def _require_master(self, connection: Connection) -> None:
+        """Refuse a master key that does not open the other keys; it stays the right one until the transaction ends."""
+        check = select(self._table.c.key).where(self._table.c.mail_id == CHECK).with_for_update(read=True)
+        if self._unwrapped(CHECK, connection.execute(check).scalar_one()) != bytes(KEY_BYTES):
             raise ConfigError("the master key is another one than that of the stored keys: bring it back")
 
     def _given_master(self) -> str:

@@ -1,4 +1,4 @@
-"""`support-agent forget` and `export`: what they print and exit with."""
+"""`support-agent forget`, `export` and `keys rotate`: what they print and exit with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.cli import main as cli
+from support_agent.errors import ConfigError
+from support_agent.store.lock import among_workers
 from tests.fakes_journey import ANNA, JAMES, Office, write
 
 
@@ -35,3 +37,16 @@ def test_a_person_is_listed_exported_and_forgotten(
     assert "receipt, not kept anywhere: " in done
     assert "nothing is kept about this person" in run(capsys, "forget", ANNA, "--dry-run")
     assert len(office.store.mails.find()) == 1
+
+
+def test_keys_are_not_rotated_beside_a_worker(
+    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the worker went on with the old master key in its memory."""
+    url = str(office.store.database.url)
+    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "{url}"\n')
+    (tmp_path / "new.key").write_text("11" * 32)
+    monkeypatch.chdir(tmp_path)
+    with among_workers(url, "pid 1", timeout_s=5.0), pytest.raises(ConfigError, match="stop it first"):
+        run(capsys, "keys", "rotate", "new.key")
+    assert "keys wrapped again" in run(capsys, "keys", "rotate", "new.key")

@@ -164,6 +164,21 @@ def test_the_master_key_is_changed_without_touching_the_store(vault: Vault, tmp_
     after.close()
 
 
+def test_no_key_is_stored_with_a_master_key_that_another_process_has_replaced(vault: Vault, tmp_path: Path) -> None:
+    """Failure: a process that was open during `keys rotate` wrapped new keys with the old master key, and with the
+    new one those mails could not be read any more.
+    """
+    vault.seal(ONE, b"words")
+    other, new = vault_in(tmp_path), SecretStr("11" * 32)
+    other.rotate(new)
+    with pytest.raises(ConfigError, match="another one"):
+        vault.seal(TWO, b"more")
+    other.close()
+    after = vault_in(tmp_path, KeySettings(seals=True, master_key=new))
+    assert after.open(after.seal(TWO, b"more")) == b"more"
+    assert after.rotate(SecretStr("22" * 32)) == 3
+
+
 @given(st.one_of(st.binary(), st.binary().map(lambda tail: MAGIC + tail)))
 def test_bytes_come_back_without_encryption(plain: bytes) -> None:
     """Rule: no bytes of a mail are mistaken for sealed ones, though a sender chose them."""
