@@ -146,7 +146,8 @@ class Approval:
         if customer is None or customer.id != final.customer.id:
             return "the address is not this customer's any more"
         read_at = self.store.plans.planned_at(row.mail_id) or row.created_at  # a person's choice has no plan
-        if self.now() - read_at <= timedelta(seconds=self.settings.autonomy.values_s):
+        age = self.now() - read_at  # below 0 if the clock was ahead then: nobody knows how old the values are
+        if timedelta(0) <= age <= timedelta(seconds=self.settings.autonomy.values_s):
             return ""
         changed = changed_value(final, self.company.accounts, customer, self.templates.locale_for(final.locale))
         return f"{changed} has another value now" if changed else ""

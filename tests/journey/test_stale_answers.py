@@ -103,6 +103,17 @@ def test_a_value_that_changed_within_the_time_of_the_settings_is_still_sent(offi
     assert office.sent(mail_id)[ANSWER].status is OutboxStatus.SENT
 
 
+def test_values_that_were_read_while_the_clock_was_ahead_are_read_again(office: Office) -> None:
+    """Failure: for as long as the clock had been ahead they counted as new, and a value of the day before was sent."""
+    later(office, hours=30)
+    given = proposed_in(office, Mode.APPROVE, SEATS)
+    change(given.office, MORE_SEATS)
+    later(given.office, hours=-10)
+    status, why = approved(given)
+    assert status == OutboxStatus.PROPOSED
+    assert "another value now" in why
+
+
 def test_an_answer_that_cannot_be_checked_now_is_tried_later(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """The company's database is away for a while: nothing is sent, and nothing else is held up."""
     office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
