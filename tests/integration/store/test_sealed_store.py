@@ -9,10 +9,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from support_agent.cli.printing import person_traces
 from support_agent.config.mail_servers import ImapSettings
@@ -341,6 +343,27 @@ def test_on_postgresql_the_keys_are_in_a_schema_of_their_own(postgres_store_url:
 
 
 @pytest.mark.servers
+def test_every_key_that_was_stored_during_a_rotation_is_opened_by_the_new_master_key(postgres_store_url: str) -> None:
+    """Rule: a process that has the old master key stores none after the rotation began, on PostgreSQL, too."""
+    old, new = (SEALS._replace(master_key=SecretStr(digits * 32)) for digits in ("11", "22"))
+    with Store.open(postgres_store_url, MIGRATIONS, keys=old) as store, ThreadPoolExecutor(4) as threads:
+        sealed: list[bytes] = []
+
+        def seal(number: int) -> bool:
+            with suppress(ConfigError):
+                sealed.append(store.database.vault.seal(f"{number:032x}", b"words"))
+                return True
+            return False
+
+        assert seal(1)
+        threads.map(seal, range(2, 200))
+        with Store.open(postgres_store_url, MIGRATIONS, keys=old) as other:
+            other.database.vault.rotate(new.master_key)
+        assert not seal(200)
+    with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store:
+        assert all(store.database.vault.open(one) == b"words" for one in sealed)
+
+
 def test_the_transaction_that_deletes_does_not_wait_for_the_table_of_keys(postgres_store_url: str) -> None:
     """Failure: the table was rewritten in it, and kept what the transaction could still read: the destroyed keys."""
     locked = "LOCK TABLE support_agent_keys.mail_keys IN SHARE UPDATE EXCLUSIVE MODE"  # as another VACUUM does
