@@ -134,7 +134,7 @@ class Accounts:
         if found != wanted:
             raise self._wrong("customer", "the query returns a customer of another address")
         return Customer(
-            id=self._read("customer", lambda: to_text(row["id"])),
+            id=self._read("customer", lambda: _to_id(row["id"])),
             name=self._read("customer", lambda: collapse(to_text(row["name"]))),
             address=wanted,
             locale=self._read("customer", lambda: _to_locale(row["locale"])),
@@ -372,6 +372,12 @@ def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str, zone: Zo
     currency = cells.get("currency")
     values = {name: _to_value(column, cells[name], currency, locale, zone) for name, column in spec.columns.items()}
     return CustomerRecord(identifier=identifier, values=values)
+
+
+def _to_id(cell: Any) -> str:
+    """An id as the database has it: white space at its ends may be all that tells two customers apart."""
+    text = to_text(cell)
+    return cell if isinstance(cell, str) else text
 
 
 def _to_locale(cell: Any) -> str:

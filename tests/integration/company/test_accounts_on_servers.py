@@ -134,6 +134,21 @@ def test_another_customer_whom_the_server_takes_for_the_same_is_refused(mariadb:
         accounts.customer("änna@example.net")
 
 
+def test_an_id_that_the_server_pads_finds_its_rows(server: Server, tmp_path: Path) -> None:
+    """PostgreSQL returns the id with the spaces, MariaDB without; both ignore them in a comparison."""
+    for statement in (
+        "CREATE TABLE padded (id char(8), name text, address text, locale text, seats integer)",
+        "INSERT INTO padded VALUES ('c1', 'Anna', 'anna@example.net', 'en', 7), ('c12', 'Tom', 't@x.example', 'en', 8)",
+    ):
+        server.execute(statement)
+    path = _accounts(server, tmp_path)
+    path.write_text(path.read_text("utf-8").replace("FROM customers", "FROM padded"), "utf-8")
+    with closing(Accounts.load(path)) as accounts:
+        anna = accounts.customer("anna@example.net")
+        assert anna is not None
+        assert accounts.field("seats", anna, "en") == Count(count=7)
+
+
 def _accounts(server: Server, folder: Path) -> Path:
     path = folder / "accounts.toml"
     path.write_text(ACCOUNTS.format(url=server.url), "utf-8")

@@ -64,6 +64,19 @@ def test_two_customers_of_one_address_stop_the_agent(accounts: Accounts) -> None
         accounts.customer("twin@example.com")
 
 
+def test_an_id_that_differs_by_white_space_alone_is_another_customers(shop: Path) -> None:
+    """Failure: Tom's id was stripped, which made it Anna's, and he got her values."""
+    spaced = "substr('c1    ', 1, id + 1)"
+    rewrite(shop, "SELECT id,", f"SELECT {spaced} AS id,")
+    path = rewrite(shop, "WHERE id = :customer_id", f"WHERE {spaced} = :customer_id")
+    with closing(Accounts.load(path)) as accounts:
+        anna, tom = (customer(accounts, address) for address in ("anna@example.net", "tom@example.com"))
+        first = next(iter(accounts.fields))
+        assert (anna.id, tom.id) == ("c1", "c1 ")
+        assert accounts.field(first, anna, "en") is not None
+        assert accounts.field(first, tom, "en") is None
+
+
 def test_a_query_that_finds_another_address_is_an_error(shop: Path) -> None:
     """A LIKE or a wrong join must not hand out another customer."""
     path = rewrite(shop, "WHERE lower(address) = :address", "WHERE address LIKE :address")
