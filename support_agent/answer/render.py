@@ -11,6 +11,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping
 from functools import lru_cache
+from threading import Lock
 from typing import overload
 
 import jinja2
@@ -150,6 +151,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.filters = {"length": len}
         self.tests = {"none": lambda value: value is None}
         self.literals: list[Source] = []
+        self._counting = Lock()
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         """Parse, refuse what is outside the grammar, and put marks around the literal text."""
@@ -168,8 +170,10 @@ class _Environment(ImmutableSandboxedEnvironment):
         return tree
 
     def _mark_literal(self, text: str, full_name: str, line: int) -> str:
-        self.literals.append(TemplateSource(name=full_name, line=line))
-        return f"{OPEN}t{len(self.literals) - 1}{MIDDLE}{text}{CLOSE}"
+        with self._counting:  # several mails may be the first to use a template
+            number = len(self.literals)
+            self.literals.append(TemplateSource(name=full_name, line=line))
+        return f"{OPEN}t{number}{MIDDLE}{text}{CLOSE}"
 
 
 class _Loader(jinja2.BaseLoader):

@@ -19,13 +19,16 @@ def file_of(url: URL) -> Path:
 
 
 def read_master_key(path: Path) -> str:
-    """A file with the master key."""
+    """A file with the master key; an empty one, as a process leaves it that died while it made it, is refused."""
     try:
-        return path.read_text("ascii").strip()
+        key = path.read_text("ascii").strip()
     except FileNotFoundError:
         raise ConfigError(f"the master key {path} is missing: bring it back, or nothing stored can be read") from None
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"the master key {path} cannot be read: check the file and its permissions") from error
+    if not key:
+        raise ConfigError(f"the master key {path} is empty: bring it back, or delete it if nothing was stored yet")
+    return key
 
 
 def create_private(path: Path, content: bytes = b"") -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,8 @@ from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import ClarificationItem, FieldItem, FinalAnswer
 from support_agent.answer.provenance import check
-from support_agent.answer.render import render
-from support_agent.answer.sources import Rendered, TemplateSource, key_of
+from support_agent.answer.render import MIDDLE, _Environment, render
+from support_agent.answer.sources import Rendered, Source, TemplateSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.answer.views import Sourced
 from support_agent.company.values import Text
@@ -52,6 +54,24 @@ def test_each_literal_is_cited_with_its_file_and_line(templates: Templates, fina
     """`why` shows template and line beside each line of the mail."""
     greeting = next(span for span in render(final, templates).text.spans if "Hello" in span.text)
     assert greeting.source == TemplateSource(name="en/answer.txt.j2", line=2)
+
+
+def test_literals_are_counted_once_by_threads_that_first_use_a_template_together(templates: Templates) -> None:
+    """A literal with another's number would be cited wrongly, and the gate would refuse each mail with it."""
+
+    class Slow(list[Source]):
+        def append(self, one: Source, /) -> None:
+            super().append(one)
+            time.sleep(0.001)
+
+    engine, lines = _Environment(templates, "en", False), range(1, 41)
+    engine.literals = Slow()
+    with ThreadPoolExecutor(4) as pool:
+        marked = list(pool.map(lambda line: engine._mark_literal("x", "en/answer.txt.j2", line), lines))
+    numbers = [int(text[2 : text.index(MIDDLE)]) for text in marked]
+    assert [engine.literals[number] for number in numbers] == [
+        TemplateSource(name="en/answer.txt.j2", line=line) for line in lines
+    ]
 
 
 HOSTILE = (

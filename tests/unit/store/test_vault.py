@@ -70,6 +70,15 @@ def test_keys_are_made_once_private_and_wrapped(vault: Vault, tmp_path: Path) ->
     assert vault_in(tmp_path).open(box) == b"words"
 
 
+def test_nothing_is_sealed_with_a_master_key_that_a_dying_process_left_empty(vault: Vault, tmp_path: Path) -> None:
+    """Rule: keys that are stored unwrapped, without a word, would be readable by whoever copies them."""
+    (tmp_path / "store-master.key").touch()
+    with pytest.raises(ConfigError, match=r"store-master\.key is empty: bring it back, or delete it"):
+        vault.seal(ONE, b"words")
+    (tmp_path / "store-master.key").unlink()
+    assert vault.open(vault.seal(ONE, b"words")) == b"words"
+
+
 def test_a_destroyed_key_is_gone_from_the_file_and_opens_nothing(vault: Vault, tmp_path: Path) -> None:
     """Rule: what was sealed with it is unreadable, here and in every copy; other mails are not touched.
 
