@@ -48,25 +48,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(model_app, name="model")
-app.add_typer(outbox_app, name="outbox")
-app.add_typer(autonomy_app, name="autonomy")
-app.add_typer(case_app, name="case")
-app.add_typer(policies_app, name="policies")
-app.add_typer(facts_app, name="facts")
-app.add_typer(backup_app, name="backup")
-app.command()(restore)
-app.add_typer(audit_app, name="audit")
-app.add_typer(keys_app, name="keys")
-app.command("eval")(eval_)
-app.command()(calibrate)
-app.command()(desk)
-app.command()(probe)
-app.command()(backtest)
-app.command("what-if")(what_if)
-app.command()(coverage)
-app.command()(forget)
-app.command()(export)
 
 
 def _print_version(is_asked: bool) -> None:
@@ -375,3 +356,24 @@ def demo(
             f"the demo needs {error.name}: install the extra, `pip install 'support-agent[demo]'`"
         ) from error
     run_demo(workspace, _now(), typer.echo)
+
+
+app.command()(desk)
+app.command()(probe)
+app.command()(coverage)
+app.command()(backtest)
+app.command("what-if")(what_if)
+app.command()(forget)
+app.command()(export)
+app.command()(restore)
+app.command("eval")(eval_)
+app.command()(calibrate)
+app.add_typer(model_app, name="model")
+app.add_typer(outbox_app, name="outbox")
+app.add_typer(autonomy_app, name="autonomy")
+app.add_typer(case_app, name="case")
+app.add_typer(policies_app, name="policies")
+app.add_typer(facts_app, name="facts")
+app.add_typer(backup_app, name="backup")
+app.add_typer(audit_app, name="audit")
+app.add_typer(keys_app, name="keys")
