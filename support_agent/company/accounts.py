@@ -337,8 +337,8 @@ def check_accounts(path: Path, environ: Mapping[str, str] = os.environ, zone: st
         accounts = Accounts(file, specs, _open(file, specs, environ, zone), ZoneInfo(zone))
     except ConfigError as error:
         line = file.line("database", "url")
-        what = str(error).removeprefix(f"{path}: [database] ")
-        return [spec_finding(file, line, what, "correct [database]")]
+        what, _, todo = str(error).removeprefix(f"{path}: [database] ").rpartition(": ")
+        return [spec_finding(file, line, what, todo)]
     try:
         return accounts.check()
     finally:

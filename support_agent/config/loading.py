@@ -212,7 +212,7 @@ def _with_password_in_url(settings: Settings) -> Settings:
     return settings.model_copy(update={"store": store.model_copy(update=update)})
 
 
-def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "write it there") -> str:
+def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "write only the secret into it") -> str:
     """The text of a file with one secret.
 
     Raises:
@@ -222,9 +222,9 @@ def _secret_in(file: Path, section: str, key: str, origin: str, todo: str = "wri
         secret = file.read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise SettingsRefused([SettingProblem(section, key, f"{origin}: cannot be read: {reason}; {todo}")]) from None
+        raise SettingsRefused([SettingProblem(section, key, f"{origin} cannot be read: {reason}", todo)]) from None
     if not secret:
-        raise SettingsRefused([SettingProblem(section, key, f"{origin}: empty; {todo}")])
+        raise SettingsRefused([SettingProblem(section, key, f"{origin} is empty", todo)])
     return secret
 
 

@@ -85,7 +85,7 @@ def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
                     problems.append(f"{ENVIRONMENT} {': '.join(moved)}")
                     continue
                 hint = nearest(_variable(dotted), map(_variable, _all_keys(model)))
-                problems.append(f"{ENVIRONMENT} {name}: no such setting{hint}; correct or unset it")
+                problems.append(f"{ENVIRONMENT} {name}: no such setting{hint}: correct or unset it")
     if problems:
         raise ConfigError("\n".join(problems))
     try:

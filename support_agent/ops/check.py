@@ -206,8 +206,10 @@ def _unreadable(path: Path, text: str) -> Finding:
     """The file is not TOML, or an environment variable is invalid."""
     what = text.removeprefix(f"{path}: ")
     line = int(match.group(1)) if (match := _AT_LINE.search(what)) else None
-    is_of_file = what != text
-    return Finding.error(path if is_of_file else None, line, what, "correct it")
+    if what != text:
+        return Finding.error(path, line, what, "correct it")
+    what, _, todo = text.rpartition(": ")
+    return Finding.error(None, None, what, todo)
 
 
 def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:

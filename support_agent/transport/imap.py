@@ -8,6 +8,7 @@ by tests/integration/transport/test_mailbox.py and tests/integration/transport/t
 from __future__ import annotations
 
 import io
+import re
 import select
 import socket
 import ssl
@@ -37,6 +38,8 @@ MOST_TIMEOUTS = 10
 """Times `imap.timeout_s` that a command may take, besides the time of a mail's bytes."""
 PASSING_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 """Response codes of temporary refusals (RFC 5530)."""
+_AS_BYTES = re.compile(r"""^b(['"])(.*)\1$""")
+"""The server's words as imaplib's errors have them."""
 
 
 class ImapRefused(TransientError):
@@ -196,7 +199,7 @@ def mapped(settings: ImapSettings, folder: str | None = None) -> Iterator[None]:
 
 def _map_error(error: Exception, settings: ImapSettings, folder: str | None) -> SupportAgentError:
     where = f"{settings.host}:{settings.port}"
-    text = " ".join(str(error).split())[:300]
+    text = " ".join(_AS_BYTES.sub(r"\2", str(error)).split())[:300]
     if isinstance(error, LoginError) and not isinstance(error.__context__, IMAPClientAbortError):
         return _map_refusal(where, text, settings)
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -220,6 +220,7 @@ def test_a_wrong_password_says_what_to_check_and_does_not_show_it(dovecot: Dovec
     with pytest.raises(ConfigError, match=r"imap\.user and imap\.password") as caught:
         fetch(dovecot.settings(user, password=SecretStr("wrong-secret")), None)
     assert "wrong-secret" not in str(caught.value)
+    assert "([AUTHENTICATIONFAILED] Authentication failed.)" in str(caught.value)
 
 
 def test_a_password_need_not_be_ascii(certificates: Certificates, user: str) -> None:

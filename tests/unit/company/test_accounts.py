@@ -256,6 +256,7 @@ def test_check_names_the_line_of_each_mistake(shop: Path, old: str, new: str, at
     assert matching[0].path == path
     assert matching[0].severity is Severity.ERROR
     assert matching[0].todo
+    assert str(matching[0]).count(matching[0].todo) == 1
     if at is not None and "\n" not in at:
         expected = line_of(path, at)
         assert matching[0].line == expected, (matching[0], expected)

@@ -251,7 +251,7 @@ def test_a_secret_file_that_cannot_be_used_is_refused(tmp_path: Path, content: s
     """The error names the setting, never the secret."""
     if content is not None:
         (tmp_path / "secret.key").write_text(content)
-    with pytest.raises(ConfigError, match=f"agent.secret_file.*{what}") as error:
+    with pytest.raises(ConfigError, match=f"agent.secret_file.*{what}.*: ") as error:
         load(write(tmp_path, '[agent]\nsecret_file = "secret.key"\n'))
     assert "hunter2" not in str(error.value)
 
