@@ -32,7 +32,7 @@ from support_agent.ops.template_samples import (
     sample_later_packets,
     sample_packets,
 )
-from support_agent.ops.template_tests import around, load_cases, run_case
+from support_agent.ops.template_tests import around, load_cases, run_case, without_templates
 
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 NEWS_TEMPLATES = tuple(f"{name}{end}.txt.j2" for name in ("digest", "alarm") for end in ("", "_subject"))
@@ -71,7 +71,7 @@ def check_templates(directory: Path, codes: Mapping[str, Collection[str]] | None
             findings += dict.fromkeys(_samples(directory, templates, language))
     if not any(finding.severity is Severity.ERROR for finding in findings):
         cases, unreadable = load_cases(directory)
-        findings += unreadable
+        findings += [*unreadable, *without_templates(cases, templates)]
         findings += [finding for case in cases for finding in run_case(case, templates)]
     return findings
 

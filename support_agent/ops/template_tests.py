@@ -1,7 +1,8 @@
 """Runs the template tests of a company: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
 
 Invariant: a case states the expected text and HTML for each locale it names, and its mail must pass the gate;
-a file that cannot be read is a finding and is never skipped. Checked by tests/unit/ops/test_template_tests.py.
+a file that cannot be read is a finding and is never skipped, nor is a locale without templates. Checked by
+tests/unit/ops/test_template_tests.py and tests/unit/ops/test_template_checks.py.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.core.findings import Finding
 from support_agent.core.frozen import Frozen
+from support_agent.core.locales import language_of
 from support_agent.core.yaml_text import load_with_nodes
 from support_agent.errors import GateRefused
 from support_agent.ops.html_as_read import as_read
@@ -108,9 +110,11 @@ def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
 
 
 def run_case(placed: Placed, templates: Templates) -> list[Finding]:
-    """Render a case in each of its locales and report where it differs from the expected text."""
+    """Render a case in each of its locales that have templates and report where it differs from the expected text."""
     findings = []
     for locale, expected in placed.case.expect.items():
+        if not templates.has_language(locale):
+            continue
         try:
             actual = _rendered(placed.case, locale, templates)
         except GateRefused as error:
@@ -124,6 +128,21 @@ def run_case(placed: Placed, templates: Templates) -> list[Finding]:
                 what = f"{placed.case.name!r}, {locale}, {part} differs:\n{difference}"
                 findings.append(Finding.error(placed.path, placed.line, what, TODO))
     return findings
+
+
+def without_templates(cases: list[Placed], templates: Templates) -> list[Finding]:
+    """A warning for each locale whose expected texts are not compared, because the company has no such language."""
+    expected = {locale for placed in cases for locale in placed.case.expect}
+    return [
+        Finding.warning(
+            next(placed.path.parent for placed in cases if locale in placed.case.expect),
+            None,
+            f"the expected texts in {locale!r} are not compared, because no templates are in this language",
+            f"add templates/{language_of(locale)}, or delete these texts",
+        )
+        for locale in sorted(expected)
+        if not templates.has_language(locale)
+    ]
 
 
 def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalAnswer:

@@ -167,6 +167,14 @@ def test_a_failing_template_test_is_a_finding(directory: Path) -> None:
     assert len({finding.line for finding in findings}) == len(findings) == 3
 
 
+def test_tests_in_a_language_without_templates_are_one_warning(directory: Path) -> None:
+    """A company that deletes a language of the example need not edit each of the tests first."""
+    shutil.copytree(TEMPLATES / "tests", directory / "tests")
+    (finding,) = check_templates(directory)
+    assert (finding.severity, finding.path) == (Severity.WARNING, directory / "tests")
+    assert "'fr-FR' are not compared" in finding.what
+
+
 def test_no_directory_is_a_finding(tmp_path: Path) -> None:
     """`check` says it and goes on."""
     assert [finding.what for finding in check_templates(tmp_path / "none")] == [
