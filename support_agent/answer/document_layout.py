@@ -43,10 +43,10 @@ def _in_table(row: Excerpt, item: DocumentItem) -> InTable:
 
 
 LAYOUT_NAMES = frozenset(
-    {"sections", "heading", "blocks", "kind", "is_apart", "is_numbered", "outer", "sentences", "text", "number"}
-    | {"follows_gap", "rows", "is_header", "cells", "header", "lines", "records"}
+    {"sections", "heading", "is_title", "blocks", "kind", "is_apart", "is_numbered", "outer", "sentences", "text"}
+    | {"number", "follows_gap", "rows", "is_header", "cells", "header", "lines", "records"}
 )
-"""A section has a `heading` and `blocks`: paragraphs, lists and tables.
+"""A section has a `heading` and `blocks`: paragraphs, lists and tables. `is_title`: that heading is the title.
 
 `is_apart`: an empty line precedes the block; `outer` has one entry per list around its own. A paragraph or list has
 `sentences`; a sentence has `follows_gap` if sentences before it are left out, and `number` if it is numbered.
@@ -74,7 +74,8 @@ def sections(view: View, item: DocumentItem) -> Mapping[str, object]:
             blocks.append(_table(block) if first.cells else _sentences(block, gaps))
             blocks[-1].is_apart = above is not None and _is_apart(above, first)
             above = block[-1][0]
-        made.append(View(heading=section[0][1].heading, blocks=tuple(blocks)))
+        is_title = section[0][0].heading == item.title
+        made.append(View(heading=section[0][1].heading, is_title=is_title, blocks=tuple(blocks)))
     return {"sections": tuple(made)}
 
 
