@@ -21,7 +21,7 @@ from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, M
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
-STARTED = "the start of every item"
+STARTED = "set by autonomy.start"
 
 
 class Leaves(NamedTuple):
@@ -70,7 +70,8 @@ class Autonomy:
     def of_answer(self, final: FinalAnswer) -> Leaves:
         """The mode in which an answer leaves; of several items with the strictest mode the first decides."""
         strictest = min(self.modes(keys_of(final)), key=lambda item: item.mode.rank)
-        return Leaves(strictest.mode, strictest.key, f"{strictest.key} is {strictest.mode.value} ({strictest.why})")
+        why = f"{strictest.key} is in mode {strictest.mode.value} ({strictest.why})"
+        return Leaves(strictest.mode, strictest.key, why)
 
     def judge(
         self,

@@ -49,7 +49,7 @@ def assert_replays(office: Office, given: Proposed) -> None:
 
 def is_said_to_be_approved(text: str) -> bool:
     """Whether the mail says that a person decided, and not that nobody has read the customer's mail."""
-    return "A person of our team has approved it." in text and "No person has read" not in text
+    return "A person in our team has approved it." in text and "No person has read" not in text
 
 
 @pytest.mark.parametrize("mode", [Mode.SHADOW, Mode.APPROVE])

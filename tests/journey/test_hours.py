@@ -15,7 +15,7 @@ from tests.fakes_journey import JAMES, Office, write
 from tests.unit.seen import ACKNOWLEDGEMENT, HUMAN, one, text_of
 
 TODAYS = (
-    "thank you for your message. A person at our team has it now and will answer you by mail.\n"
+    "thank you for your message. A person in our team has it now and will answer you by mail.\n"
     "You need not do anything; a reply to this mail is added to your case.\n"
 )
 WEEK = {day: ["09:00-17:00"] for day in DAYS[:5]}

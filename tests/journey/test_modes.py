@@ -65,7 +65,7 @@ def test_an_answer_that_may_not_leave_by_itself_is_shown_to_the_desk_and_not_sen
 def test_what_is_off_goes_to_a_person_without_a_proposal(office: Office) -> None:
     office, mail_id = in_mode(office, Mode.OFF)
     assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
-    assert reason_told(office, mail_id) == ("off", "document:1 is off (the start of every item)")
+    assert reason_told(office, mail_id) == ("off", "document:1 is in mode off (set by autonomy.start)")
     assert "NOT SENT" not in text_of(office.sent(mail_id)[PACKET])
 
 
@@ -82,7 +82,7 @@ def test_a_mail_waits_for_its_strictest_item(office: Office) -> None:
     set_mode(office, "document:1", Mode.SHADOW)
     mail_id, _ = office.handle(write(f"1. {SEATS}\r\n2. Can I get a refund?", sender=JAMES))
     assert office.sent(mail_id)[ANSWER].status is OutboxStatus.PROPOSED
-    assert reason_told(office, mail_id) == ("shadow", "document:1 is shadow (by hand, the operator: a test)")
+    assert reason_told(office, mail_id) == ("shadow", "document:1 is in mode shadow (by hand, the operator: a test)")
 
 
 def test_a_partial_proposal_says_that_a_part_is_open(office: Office) -> None:

@@ -46,7 +46,7 @@ def test_an_item_without_a_mode_has_that_of_the_setting(office: Office) -> None:
         autonomy = with_autonomy(office, start=start).stages.autonomy
         leaves = autonomy.of_answer(one_of("document"))
         assert (leaves.mode, leaves.key) == (start, "document:1")
-        assert "the start of every item" in leaves.why
+        assert "set by autonomy.start" in leaves.why
 
 
 def test_the_strictest_item_decides_and_is_named(office: Office) -> None:
@@ -56,7 +56,7 @@ def test_the_strictest_item_decides_and_is_named(office: Office) -> None:
         update={"answers": (*one_of("document").answers, *one_of("account_field").answers)}
     )
     leaves = office.stages.autonomy.of_answer(both)
-    assert leaves == (Mode.SHADOW, "field:plan", "field:plan is shadow (by hand, the operator: new)")
+    assert leaves == (Mode.SHADOW, "field:plan", "field:plan is in mode shadow (by hand, the operator: new)")
 
 
 def test_an_undone_change_does_not_count(office: Office) -> None:

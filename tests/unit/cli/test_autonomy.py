@@ -56,7 +56,7 @@ def test_each_item_of_the_company_is_listed_with_its_mode_and_the_reason(run: Ru
     found = listed(run)
     assert {key.partition(":")[0] for key in found} == {"document", "field", "series", "record", "question"}
     assert found["document:1"]["title"] == "Refund policy"
-    assert {(entry["mode"], entry["why"]) for entry in found.values()} == {("shadow", "the start of every item")}
+    assert {(entry["mode"], entry["why"]) for entry in found.values()} == {("shadow", "set by autonomy.start")}
     assert "document:1" in run().out
 
 
