@@ -14,6 +14,8 @@ from support_agent.config.desk import DeskRoute, DeskSettings
 from support_agent.core.locales import language_of
 from support_agent.mail.message import Message
 
+NO_LANGUAGE = "zxx"
+"""ISO 639: a text without words of a language, such as a key."""
 DEFAULT = "desk.address"
 
 
@@ -52,7 +54,8 @@ def language_in(message: Message, locale: str | None) -> str:
     """
     likely = likely_languages(message.visible_text.strip() or message.subject)
     known = language_of(locale) if locale is not None else ""
-    return known if known in likely else next(iter(likely), "")
+    found = known if known in likely else next(iter(likely), "")
+    return "" if found == NO_LANGUAGE else found
 
 
 def is_covered(pattern: str, by: str) -> bool:

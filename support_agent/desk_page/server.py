@@ -5,6 +5,7 @@ Checked by tests/acceptance/test_desk_page.py, in a browser.
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from threading import Event, Thread
@@ -107,7 +108,9 @@ def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:
             server.should_exit = True
             thread.join()
     except OSError as error:
-        raise ConfigError(f"desk_page: cannot listen on {page.host}:{page.port}: {error.strerror}") from error
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        what = f"desk_page: cannot listen on {page.host}:{page.port} ({reason})"
+        raise ConfigError(f"{what}: is the page served already? else choose another desk_page.port") from error
 
 
 def _socket_on(page: DeskPageSettings) -> socket.socket:

@@ -211,6 +211,8 @@ class Probe:
             return f"it was {mail.status.value}, and nothing was sent: {mail.why or mail.reason_code}"
         if reply is None:
             return f"it was recorded, and not decided within {timeout_s:g} s"
+        if reply.status is OutboxStatus.PROPOSED:
+            return "the answer waits for a person: `support-agent autonomy set ITEM auto` lets it leave by itself"
         if reply.status is not OutboxStatus.SENT:
             return f"the {reply.kind.value} is {reply.status.value}: {reply.last_detail or 'not tried yet'}"
         if back_at is None:

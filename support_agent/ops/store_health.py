@@ -185,12 +185,12 @@ ENDS = (
     ),
     End(
         "S11",
-        "within a day passed too many servers or answers: dropped, nobody has read them (S11)",
+        "within a day through too many servers or answers: dropped, nobody has read them (S11)",
         "look at them in the mailbox: their Received lines name the servers of the forwarding loop that must end",
     ),
     End(
         EscalationReason.NOT_PASSED_ON,
-        "from the desk's people within a day were not passed on to the customer",
+        "from the desk's people within a day, not passed on to the customer",
         "a person is notified of at most agent.max_packets_per_sender_a_day a day: read the others in the mailbox;"
         " `support-agent show CASE` says why each was not passed on",
     ),
@@ -202,11 +202,11 @@ ENDS = (
     ),
     End(
         EscalationReason.NOT_CARRIED_OUT,
-        "from the desk's people within a day were commands that were not carried out",
+        "from the desk's people within a day with commands that were not carried out",
         "a person is notified of at most agent.max_packets_per_sender_a_day a day: `support-agent show CASE` says why"
         " each was refused, and the packet has the lines that work",
     ),
-    End("S14", "within a day were spam by the word of your own server: filed (S14)", ""),
+    End("S14", "within a day, spam by the word of your own server: filed (S14)", ""),
 )
 
 

@@ -111,4 +111,5 @@ def test_the_language_of_a_known_customer_counts_where_it_is_likely() -> None:
 
 def test_a_mail_without_words_has_the_language_of_its_subject_or_none() -> None:
     assert language_in(parse(write("", subject=GERMAN)), None) == "de"
+    assert language_in(parse(write("", subject="[b344xy4s6n] claim 5PLMXXZWN5HMXZYXX2442G24DQ")), None) == ""
     assert language_in(parse(write("", subject="")), None) == ""

@@ -15,6 +15,7 @@ from support_agent.cli.printing import probed as printed
 from support_agent.config.mail_servers import ImapSettings, SignIn, SmtpSettings
 from support_agent.config.settings import Settings
 from support_agent.config.watch import ProbeSettings
+from support_agent.core.modes import Mode
 from support_agent.demo import AUTHSERV_ID
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.probe import Probe, Probed, canary_imap, canary_smtp
@@ -153,6 +154,15 @@ def test_the_hop_that_fails_is_named(loop: Loop, broken: dict[str, Any], why: st
 def test_an_answer_that_cannot_leave_is_said(loop: Loop) -> None:
     loop.office.transport.deliveries = [Delivery(status="retry", detail="450 later")]
     assert loop.probe().why == "the answer is ready: 450 later"
+
+
+def test_an_answer_that_waits_for_a_person_is_said(office: Office) -> None:
+    """A new workspace is in shadow: the message says how the canary's answer may leave."""
+    shadow = office.settings.autonomy.model_copy(update={"start": Mode.SHADOW})
+    office = replace(office, settings=office.settings.model_copy(update={"autonomy": shadow}))
+    found = Loop(with_probe(office)).probe()
+    assert (found.is_ok, found.document) == (False, 1)
+    assert "waits for a person: `support-agent autonomy set" in found.why
 
 
 def test_a_question_that_a_person_gets_is_a_failure_at_once(office: Office) -> None:

@@ -162,8 +162,8 @@ def seen(office: Office, tmp_path: Path, now: datetime = NOVEMBER) -> list[Diagn
     ("mail", "health", "what", "todo"),
     [
         ("from_own_address", Health.WARNING, "from our own address, or sent by this agent", "web form"),
-        ("received_51_times", Health.WARNING, "passed too many servers", "forwarding loop"),
-        ("spam_flag", Health.OK, "were spam by the word of your own server", ""),
+        ("received_51_times", Health.WARNING, "through too many servers", "forwarding loop"),
+        ("spam_flag", Health.OK, "spam by the word of your own server", ""),
     ],
 )
 def test_s9_s11_s14_what_nobody_reads_is_told_for_a_day(
@@ -189,7 +189,7 @@ def test_staff_replies_that_no_customer_got_are_told(office: Office, tmp_path: P
         office.store.mails.end(mail_id, MailStatus.FILED, EscalationReason.NOT_PASSED_ON, "too long", NOVEMBER)
     (diagnosis,) = seen(office, tmp_path)
     assert diagnosis.severity is Health.WARNING
-    assert diagnosis.what.startswith("3 mails from the desk's people within a day were not passed on")
+    assert diagnosis.what.startswith("3 mails from the desk's people within a day, not passed on")
     assert "support-agent show" in diagnosis.todo
 
 
