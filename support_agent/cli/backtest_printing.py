@@ -36,10 +36,13 @@ def _report(report: BacktestReport) -> Iterator[str]:
     yield ""
     share = f"{report.answered} ({_percent(report.answered_share)})"
     yield f"Of {counted(report.questions, 'question')} {share} would be answered at once."
-    yield f"Of these answers are right: {_right(report.precision)}."
     saved = report.savings
-    minutes = f"{saved.minutes_a_month_least:.0f} to {saved.minutes_a_month_most:.0f} minutes of people"
-    yield f"A month: {saved.answers_a_month:.0f} answers, {minutes}."
+    if report.precision.least is None:
+        yield f"None of these answers could be judged. A month: {saved.answers_a_month:.0f} answers."
+    else:
+        minutes = f"{saved.minutes_a_month_least:.0f} to {saved.minutes_a_month_most:.0f} minutes of people"
+        yield f"Of these answers are right: {_right(report.precision)}."
+        yield f"A month: {saved.answers_a_month:.0f} answers, {minutes}."
     if report.median_wait_s is not None:
         waited = f"half of them within {report.median_wait_s / 3600:.1f} hours"
         yield f"People answered {report.people_answered} of the questions, {waited}."

@@ -188,7 +188,7 @@ def errors_of(directory: Path, found: DirectoryFound) -> list[Finding]:
     errors = list(found.findings)
     report = FileFindings(directory, errors)
     if not directory.is_dir():
-        report.add(None, "no such directory", "set company.policies to the documents'")
+        report.add(None, "no such directory", "set company.policies to the folder of the documents")
     elif not found.has_files:
         todo = "review one of the files" if found.unreviewed else "add a file such as 001-refund-policy.md"
         report.add(None, "no documents", todo)

@@ -99,5 +99,5 @@ def mapped_errors() -> Iterator[None]:
         # Only the first line: the others may quote the row.
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise TransientError(
-            f"the engine's database did not answer ({first_line(cause)}): it is tried again", code="engine_database"
+            f"the engine's database did not answer ({first_line(cause)}): see that it runs", code="engine_database"
         ) from error

@@ -79,7 +79,7 @@ def _translated(error: DBAPIError) -> SupportAgentError:
     if name in UNUSABLE_FILE:
         return ConfigError(f"the database file cannot be used ({what}): check store.url", code="database")
     if isinstance(error, OperationalError | InterfaceError | InternalError):
-        return TransientError(f"the database did not answer ({what}): it is tried again", code="database")
+        return TransientError(f"the database did not answer ({what}): see that it runs", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")
 
 

@@ -367,7 +367,7 @@ class Keys:
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
             if isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout):
-                raise TransientError(f"the database of the keys did not answer ({what}): it is tried again") from error
+                raise TransientError(f"the database of the keys did not answer ({what}): see that it runs") from error
             raise ConfigError(f"the keys cannot be read ({what}): check store.keys_url, or bring them back") from error
 
 

@@ -238,7 +238,11 @@ def _savings(precision: Precision, instants: Sequence[datetime], settings: Backt
 
 def _assumptions(bench: Bench, asked: Sequence[PastResult]) -> Iterable[str]:
     """What the figures rest on, for the reader."""
-    if failed := sum(one.reason == Reason.MODEL_FAILED for one in asked):
+    is_asked = bench.settings.planner.model_votes != "never"
+    failed = sum(one.reason == Reason.MODEL_FAILED for one in asked)
+    if failed and not is_asked:
+        yield f"{failed} of {len(asked)} questions cannot be decided without the language model, so people got them."
+    elif failed:
         yield (
             f"In {failed} of {len(asked)} questions the language model failed or took longer than model.timeout_s, so "
             "people got them. If the machine was busy, run the same command again: it decides these, and no others."
@@ -252,7 +256,7 @@ def _assumptions(bench: Bench, asked: Sequence[PastResult]) -> Iterable[str]:
         yield "Each sender has the level that the mail proves."
     else:
         yield f"Every sender has level {bench.level}."
-    if bench.settings.planner.model_votes == "never":
+    if not is_asked:
         yield "The language model was not asked; with it other mails are answered."
     yield "Each mail is decided on its own day, with the documents that are valid today and today's values of accounts."
     yield "Only the mail that opens a thread is decided; people are expected to answer its follow-ups."

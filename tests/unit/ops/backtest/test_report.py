@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from support_agent.cli.backtest_printing import backtest
 from support_agent.config.backtest import PROVEN_BY_MAIL
+from support_agent.ops.backtest.page import backtest_page
 from support_agent.ops.backtest.pairing import Pair
 from support_agent.ops.backtest.report import BacktestReport, Precision, report_of
 from support_agent.ops.backtest.results import PastResult
@@ -38,6 +41,14 @@ def test_answers_in_own_words_count_as_wrong_in_the_lower_value_and_not_at_all_i
 def test_where_nothing_can_be_judged_nothing_is_claimed() -> None:
     nothing = Precision(sent=5, same=0, other=0, own_words=0)
     assert (nothing.least, nothing.most, nothing.low, nothing.high) == (None, None, 0.0, 1.0)
+
+
+def test_without_a_judged_answer_no_minutes_are_claimed(office: Office) -> None:
+    """Failure: with no address of the people named, the report said that the agent costs 2,280 minutes a month."""
+    found = report(office, [result(0, choice(), is_answered=False)])
+    for shown in (backtest(found), backtest_page(found)):
+        assert "of these answers could be judged" in shown
+        assert "minutes of people" not in shown
 
 
 def test_shares_are_of_the_questions_of_people_and_automatic_mail_is_apart(office: Office) -> None:
@@ -110,6 +121,14 @@ def test_a_report_says_for_how_many_questions_the_model_failed(office: Office) -
     found = report(office, [result(0), result(1, reason="model_failed")])
     assert "In 1 of 2 questions the language model failed" in found.assumptions[0]
     assert "failed" not in report(office, [result(0)]).assumptions[0]
+
+
+def test_a_model_that_was_not_asked_did_not_fail(office: Office) -> None:
+    """To run the same command again would change nothing."""
+    planner = office.settings.planner.model_copy(update={"model_votes": "never"})
+    quiet = replace(office, settings=office.settings.model_copy(update={"planner": planner}))
+    found = report(quiet, [result(0), result(1, reason="model_failed")])
+    assert found.assumptions[0].startswith("1 of 2 questions cannot be decided without the language model")
 
 
 def test_a_report_without_the_model_says_so(office: Office) -> None:
