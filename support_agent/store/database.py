@@ -77,7 +77,9 @@ def _translated(error: DBAPIError) -> SupportAgentError:
     # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
     name = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
     if name in UNUSABLE_FILE:
-        return ConfigError(f"the database file cannot be used ({what}): check store.url", code="database")
+        return ConfigError(
+            f"the database file cannot be used ({what}): check store.url and its folder", code="database"
+        )
     if isinstance(error, OperationalError | InterfaceError | InternalError):
         return TransientError(f"the database did not answer ({what}): see that it runs", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")

@@ -137,7 +137,7 @@ def test_an_older_database_is_a_warning(settings: Settings, store: Store) -> Non
 def test_a_file_that_is_no_database_is_an_error(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "store.sqlite3").write_bytes(b"not a database, but long enough to be looked at" * 100)
     diagnosis = the("database", settings)
-    assert (diagnosis.severity, diagnosis.todo) == (Health.ERROR, "check store.url")
+    assert (diagnosis.severity, diagnosis.todo) == (Health.ERROR, "check store.url and its folder")
 
 
 def test_a_database_without_tables_is_well(settings: Settings, tmp_path: Path) -> None:
