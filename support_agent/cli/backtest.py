@@ -140,12 +140,17 @@ def coverage(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was answered in the last weeks and by what, what went to people and why, and which topics grow."""
+    """Show what was answered in the last weeks and by what, what went to people and why, and which topics grow.
+
+    Mails of the desk's people are not counted.
+    """
     from support_agent.app.wiring import open_store
+    from support_agent.cases.route import staff_addresses
     from support_agent.desk.coverage import coverage_of
 
-    with open_store(settings_of(config)) as store:
-        found = coverage_of(store, now(), weeks)
+    settings = settings_of(config)
+    with open_store(settings) as store:
+        found = coverage_of(store, staff_addresses(settings), now(), weeks)
     print_data(found, as_json, printing.coverage(found))
 
 

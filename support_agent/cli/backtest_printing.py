@@ -99,7 +99,7 @@ def coverage(found: Coverage) -> str:
         ("  people", f"answered {people.answered} cases, {people.open} are open; {waited}"),
         ("  approved", f"{counted(people.approved, 'answer')}, as proposed"),
         ("filed", f"{found.filed}: {_shares(found.filed_by)}"),
-        ("waiting", str(found.waiting)),
+        ("undecided", str(found.waiting)),
     ]
     grown = [("TOPIC", "OLDER HALF", "NEWER HALF", "")]
     grown += [

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 
 from support_agent.cases.topics import recorded_topics
 from support_agent.core.frozen import Frozen
+from support_agent.core.levels import PROVEN
 from support_agent.planner.plan_run import TOPIC_KINDS
 from support_agent.store.plans import RecordedChoice
 from support_agent.store.records import CaseId, MailId, MailRecord, MailStatus, ToolCallStatus
@@ -54,7 +55,9 @@ class WaitForPeople(Frozen):
 
 
 class Coverage(Frozen):
-    """The last weeks. `answered_by` counts topics, so a mail with two answers counts twice."""
+    """The last weeks. `answered_by` counts topics, so a mail with two answers counts twice; `waiting` are the mails
+    that are not decided yet.
+    """
 
     since: datetime
     weeks: int
@@ -71,10 +74,14 @@ class Coverage(Frozen):
     growth: tuple[Growth, ...]
 
 
-def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
-    """Count the mails of the last weeks."""
+def coverage_of(store: Store, staff: Collection[str], now: datetime, weeks: int) -> Coverage:
+    """Count the customers' mails of the last weeks.
+
+    Args:
+        staff: Addresses whose proven mails are not counted: their replies and commands are no customer's.
+    """
     since = now - timedelta(weeks=weeks)
-    mails, choices = _mails(store, since, now), store.plans.choices(since)
+    mails, choices = _mails(store, staff, since, now), store.plans.choices(since)
     by_status = Counter(mail.status for mail in mails)
     answered = [mail for mail in mails if mail.status is MailStatus.ANSWERED]
     escalated = (MailStatus.ESCALATED, MailStatus.QUARANTINED)
@@ -97,14 +104,15 @@ def coverage_of(store: Store, now: datetime, weeks: int) -> Coverage:
     )
 
 
-def growth_of(store: Store, now: datetime, weeks: int) -> tuple[Growth, ...]:
+def growth_of(store: Store, staff: Collection[str], now: datetime, weeks: int) -> tuple[Growth, ...]:
     """Compare the newer half of the last weeks with the older one, as `coverage_of` does."""
     since = now - timedelta(weeks=weeks)
-    return _growth(_mails(store, since, now), store.plans.choices(since), now - timedelta(weeks=weeks) / 2)
+    return _growth(_mails(store, staff, since, now), store.plans.choices(since), now - timedelta(weeks=weeks) / 2)
 
 
-def _mails(store: Store, since: datetime, now: datetime) -> list[MailRecord]:
-    return [mail for mail in store.mails.find(since=since) if mail.received_at <= now]
+def _mails(store: Store, staff: Collection[str], since: datetime, now: datetime) -> list[MailRecord]:
+    found = (mail for mail in store.mails.find(since=since) if mail.received_at <= now)
+    return [mail for mail in found if mail.sender_address not in staff or (mail.level or 0) < PROVEN]
 
 
 def _sent(choices: Iterable[RecordedChoice]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import structlog
 
 from support_agent.answer.digest import Age, Counted, Digest, Grown
 from support_agent.cases.breaker import Breaker
+from support_agent.cases.route import staff_addresses
 from support_agent.company.company import Company
 from support_agent.config.hours import DAYS
 from support_agent.config.settings import Settings
@@ -91,7 +92,8 @@ class WeeklyDigest:
 
     def digest(self, until: datetime, now: datetime) -> Digest:
         """The numbers of the week before an instant; who waits is counted now."""
-        week, growth = coverage_of(self.store, until, 1), growth_of(self.store, until, 2)
+        staff = staff_addresses(self.settings)
+        week, growth = coverage_of(self.store, staff, until, 1), growth_of(self.store, staff, until, 2)
         waiting = self.store.waits.cases(now - LONGEST_WAIT)
         grown = [one for one in growth if one.now > one.before][:MOST_TOPICS]
         return Digest(

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from support_agent.cases.route import staff_addresses
 from support_agent.desk.coverage import Coverage, coverage_of
 from support_agent.store.records import DeliverySource, MailId, OutboxStatus, OutgoingKind
 from tests.fakes_desk import proposed_in
@@ -26,7 +27,7 @@ def at(office: Office, when: datetime, raw: bytes) -> MailId:
 
 
 def coverage(office: Office, weeks: int = 4) -> Coverage:
-    return coverage_of(office.store, NOON, weeks)
+    return coverage_of(office.store, staff_addresses(office.settings), NOON, weeks)
 
 
 def test_mails_are_counted_by_their_end_and_by_what_answered_them(office: Office) -> None:
@@ -47,6 +48,16 @@ def test_mails_are_counted_by_their_end_and_by_what_answered_them(office: Office
     }
     assert {one.name: one.mails for one in found.reasons} == {"not_covered": 1, "person_asked_for": 1}
     assert [one.name for one in found.filed_by] == ["S2"]
+
+
+def test_replies_of_the_staff_are_no_mails_of_customers(office: Office) -> None:
+    """Rule: whoever only claims the desk's address is counted."""
+    mail = at(office, NOON - timedelta(days=1), write(HUMAN))
+    packet = office.sent(mail)[OutgoingKind.PACKET].message_id
+    at(office, NOON, write("We look at it.", sender=DESK, in_reply_to=packet, number=10))
+    assert (coverage(office).mails, coverage(office).filed) == (1, 0)
+    at(office, NOON, write(REFUND, sender=DESK, proof=None, number=11))
+    assert coverage(office).mails == 2
 
 
 def test_older_mails_and_those_of_a_clock_that_was_ahead_do_not_count(office: Office) -> None:

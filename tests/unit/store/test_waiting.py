@@ -95,5 +95,5 @@ def test_all_who_ask_whether_a_person_answered_hear_the_same(
     office, now = given.office, given.office.clock()
     assert bool(office.store.waits.cases(now - DAY)) is is_waiting
     assert office.stages.routing.waits_for_person(CaseId(str(given.answer.case_id))) is is_waiting
-    assert coverage_of(office.store, now, 1).people.open == int(is_waiting)
+    assert coverage_of(office.store, (), now, 1).people.open == int(is_waiting)
     assert office.store.queue.facets().total == int(is_waiting)
