@@ -39,11 +39,8 @@ def older(program: ForkedProgram, tmp_path_factory: pytest.TempPathFactory) -> P
     assert files is not None
     for name, text in files.items():
         (workspace / "templates" / name).write_text(text, "utf-8")
-    for name in (
-        "escalation",
-        "acknowledgement_hours",
-        "answer_approved",
-    ):  # today's, with parts that older templates lack
+    # Today's expected texts, with words and parts that older templates lack.
+    for name in ("escalation", "acknowledgement", "acknowledgement_hours", "answer", "answer_approved", "document"):
         (workspace / "templates" / "tests" / f"{name}.yaml").unlink()
     return workspace
 

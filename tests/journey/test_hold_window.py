@@ -198,7 +198,7 @@ def test_an_answer_whose_item_loses_auto_in_the_window_does_not_leave(holding: O
     for _ in range(2):
         assert work(later(holding, HOLD_S)) == [DESK]
     assert holding.sent(mail_id)[ANSWER].status is OutboxStatus.CANCELLED
-    assert f"document:1 is {mode.value}" in str(reason_told(holding, mail_id, FAILURE)[1])
+    assert f"document:1 is in mode {mode.value}" in str(reason_told(holding, mail_id, FAILURE)[1])
     assert state(holding, mail_id) is CaseState.WITH_PERSON
 
 

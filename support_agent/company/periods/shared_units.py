@@ -41,8 +41,9 @@ class SharedUnits:
         self._further_before = re.compile(rf"{_modifier(this, last, table)}{joint}\w+\s(?:{any_of(table.inside)}\s)?$")
         # "vorige maand[ en hoeveel deze?]", "this month[, and how much the previous one?]",
         # "dieses Jahr[ mehr als letztes gezahlt?]"
-        is_before = rf"(?=(?:{any_of([*last, *table.last_behind, *table.ordinal])})(?!\w))"
-        further = rf"(?:\s{joint}(?:\w+\s){{0,2}}|{joint}(?:\w+\s){{0,4}}{is_before})"
+        before = any_of([*last, *table.last_behind])
+        and_before = rf"\s*(?<!\w){any_of(table.joint)}(?!\w)\s*(?:\w+\s){{0,4}}(?={before}(?!\w))"
+        further = rf"(?:\s{joint}(?:\w+\s){{0,2}}|{and_before})"
         self._further_behind = re.compile(rf"(?:[^.?!]*?{further}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}")
         # "maar[t- en] april"
         self._word_before = re.compile(rf"\w-{joint}$")

@@ -187,6 +187,8 @@ def test_catalan_months_are_read_without_their_preposition() -> None:
         ("¿Cuánto pagué el pasado año?", "last_year"),
         ("What did I pay last month, this is wrong", "last_month"),
         ("What did I pay last year and 3 users?", "last_year"),
+        ("Please list my payments of last year that were above the average, the highest first.", "last_year"),
+        ("List my payments of last year, and put the highest one first", "last_year"),
     ],
 )
 def test_a_word_that_is_joined_to_no_period_is_none(text: str, names: str) -> None:
