@@ -59,6 +59,13 @@ class Templates(Frozen):
 
     files: tuple[TemplateFile, ...]
 
+    def __eq__(self, other: object) -> bool:
+        """By version: each piece of a mail asks the cache of engines, and to compare all files took longer than it."""
+        return isinstance(other, Templates) and self.version == other.version
+
+    def __hash__(self) -> int:
+        return hash(self.version)
+
     @classmethod
     def load(cls, directory: Path) -> Templates:
         """Read `LOCALE/*.j2` and `LOCALE/words.yaml` below the directory.
