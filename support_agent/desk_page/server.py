@@ -55,7 +55,7 @@ STOP_S = 5
 
 
 def open_page(desk: Desk, say: Callable[[str], None]) -> ASGIApp:
-    """The application, ready to be served; the one-time link, if there is one, is said.
+    """The application, ready to be served; the one-time link, or else the address, is said.
 
     Raises:
         ConfigError: nobody could use the page, or others than this machine could; or the OpenID Connect provider
@@ -63,8 +63,7 @@ def open_page(desk: Desk, say: Callable[[str], None]) -> ASGIApp:
     """
     check_people(desk.settings)
     entrance = _entrance(desk)
-    if isinstance(entrance, LinkEntrance):
-        say(entrance.link())
+    say(entrance.link() if isinstance(entrance, LinkEntrance) else desk.settings.desk_page.origin)
     return open_site(desk, Sessions(desk.settings.desk_page, desk.now), entrance, PAGES)
 
 

@@ -110,7 +110,7 @@ class _Site:
             token, session = self._session(request)
             if session is None and (address := self.entrance.address_of(request)) is not None:
                 if person_of(self.desk.settings, address) is None:  # has no session, which would end another person's
-                    raise HTTPException(403)
+                    return self._not_let_in(request, address)
                 token = self.sessions.open(address)
                 session = self.sessions.of(token)
             if session is None:
@@ -227,14 +227,18 @@ class _Site:
         """End a sign-in: open a session with an id of its own, whatever cookie the browser had."""
         came = await run_in_threadpool(self.entrance.end, request)
         if came is None or person_of(self.desk.settings, came.address) is None:
-            log.warning("desk_page_not_let_in", who=came.address[:SHOWN_CHARACTERS] if came is not None else None)
-            return self._plain(request, "not_let_in", 403)
+            return self._not_let_in(request, came.address if came is not None else None)
         token, _ = self._session(request)
         self.sessions.close(token)
         log.info("desk_page_signed_in", who=came.address)
         response = self._see(came.to)
         self._set_cookie(response, self.sessions.open(came.address))
         return response
+
+    def _not_let_in(self, request: Request, address: str | None) -> Response:
+        """Somebody signed in, or a proxy named somebody, who is none of the desk's people."""
+        log.warning("desk_page_not_let_in", who=address[:SHOWN_CHARACTERS] if address is not None else None)
+        return self._plain(request, "not_let_in", 403)
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""

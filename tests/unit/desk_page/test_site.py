@@ -104,6 +104,14 @@ def test_each_address_needs_its_role(address: str, allowed: set[str]) -> None:
     assert done == allowed & {"/do", "/rule"}
 
 
+def test_a_stranger_whom_the_proxy_names_is_told_that_the_address_is_none_of_the_desk() -> None:
+    """It is logged as after any other sign-in."""
+    with capture_logs() as logs:
+        answer = browser("nobody@harborfile.example").get("/")
+    assert (answer.status_code, "your address is not of the desk" in answer.text) == (403, True)
+    assert [(entry["event"], entry["who"]) for entry in logs] == [("desk_page_not_let_in", "nobody@harborfile.example")]
+
+
 def test_the_view_gets_the_fields_and_files_without_the_key() -> None:
     SEEN.clear()
     client = browser()
