@@ -95,7 +95,8 @@ def serving(host: str, port: int, workers: Mapping[str, WatchedWorker], recorder
     try:
         server = WatchServer((host, port), workers, recorder)
     except OSError as error:
-        raise ConfigError(f"watch.host {host} and watch.port {port} cannot be used: {error.strerror}") from error
+        what = f"watch.host {host} and watch.port {port} cannot be used: {error.strerror}"
+        raise ConfigError(f"{what}: each worker of a machine needs a port of its own, or 0 for none") from error
     thread = Thread(target=server.serve_forever, name="watch", daemon=True)
     thread.start()
     log.info("watch_served", host=host, port=server.server_port)

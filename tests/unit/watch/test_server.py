@@ -130,7 +130,7 @@ def test_a_port_that_is_taken_says_what_to_do(watched: Watched) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with (
-            pytest.raises(ConfigError, match=f"watch.port {port} cannot be used"),
+            pytest.raises(ConfigError, match=f"watch.port {port} cannot be used.*a port of its own"),
             serving("127.0.0.1", port, {"": watched.worker}, watched.recorder),
         ):
             raise AssertionError
