@@ -54,4 +54,4 @@ def calibrate(
     print_data(made, as_json, table(made, found))
     if write:
         write_calibration(settings.planner.calibration, made)
-    typer.echo(f"{settings.planner.calibration}: written" if write else "not kept: add --write", err=True)
+    typer.echo(f"{settings.planner.calibration}: written" if write else "not written: add --write", err=True)

@@ -91,7 +91,7 @@ def load_brands(settings: Settings) -> dict[str, Settings]:
             raise ConfigError(f"brands.files: {name} has brands itself: name all of them in one configuration")
         if not brand.brands.is_brand:
             raise ConfigError(
-                f"brands.files: {name} does not say that it is one: write is_brand = true in its [brands]"
+                f"brands.files: {name} does not say that it is a brand: write is_brand = true in its [brands]"
             )
     owners: dict[tuple[str, str], str] = {}
     for name, brand in {"this mailbox": settings, **brands}.items():

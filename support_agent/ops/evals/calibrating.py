@@ -253,4 +253,5 @@ def _in_words(one: KindThreshold) -> str:
     if not one.answers:
         wrong = "no threshold keeps the risk, so a person answers" if one.verdict == "raised" else "no answers"
     before = f", {one.right_before} before" if one.right_before != one.right else ""
-    return f"{one.kind}: {one.threshold:.2f} {one.verdict}; {wrong}; {one.right} of {one.questions} right{before}"
+    right = f"{one.right} of {one.questions} questions right{before}"
+    return f"{one.kind}: {one.threshold:.2f} {one.verdict}; {wrong}; {right}"

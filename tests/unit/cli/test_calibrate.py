@@ -62,7 +62,7 @@ def test_without_write_nothing_is_kept(workspace: Path, capsys: pytest.CaptureFi
     assert run("--risk", "0.05") == 0
     told = capsys.readouterr()
     assert "example questions, each left out" in told.out
-    assert "not kept: add --write" in told.err
+    assert "not written: add --write" in told.err
     assert not (workspace / "calibration.json").exists()
 
 

@@ -141,7 +141,7 @@ def test_a_mailbox_in_another_spelling_is_the_same(two: Path) -> None:
 
 def test_a_configuration_that_reads_the_environment_is_no_brand(two: Path) -> None:
     write(two.parent / "shop", "support@shop.example")
-    with pytest.raises(ConfigError, match="shop does not say that it is one: write is_brand = true"):
+    with pytest.raises(ConfigError, match="shop does not say that it is a brand: write is_brand = true"):
         load_brands(load(two))
 
 

@@ -137,7 +137,8 @@ def test_the_table_says_where_there_are_too_few_answers() -> None:
         thresholds=thresholds([*MANY, *[decided("series:a", "", 0.999)] * 60], RISK, DEFAULT, FLOOR),
     )
     text = table(made, fit([], Way(Chooser(ScriptedModel([]), PLAIN), {}, DEFAULT, 6)))
-    assert "document: 0.50 proven; 0 of 180 answers wrong (share 0.000 to 0.017); 180 of 181 right, 160 before" in text
+    assert "document: 0.50 proven; 0 of 180 answers wrong (share 0.000 to 0.017); 180 of 181 questions right" in text
+    assert "180 of 181 questions right, 160 before" in text
     assert "field: 0.60 kept; 1 of 2 answers wrong" in text
     assert "series: 1.00 raised; no threshold keeps the risk, so a person answers" in text
     assert "149 without a wrong one would prove 0.02" in text
