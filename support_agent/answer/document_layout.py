@@ -46,7 +46,8 @@ LAYOUT_NAMES = frozenset(
     {"sections", "heading", "is_title", "blocks", "kind", "is_apart", "is_numbered", "outer", "sentences", "text"}
     | {"number", "follows_gap", "rows", "is_header", "cells", "header", "lines", "records"}
 )
-"""A section has a `heading` and `blocks`: paragraphs, lists and tables. `is_title`: that heading is the title.
+"""A section has a `heading` and `blocks`: paragraphs, lists and tables. `is_title`: that heading is the title, which
+stands right above.
 
 `is_apart`: an empty line precedes the block; `outer` has one entry per list around its own. A paragraph or list has
 `sentences`; a sentence has `follows_gap` if sentences before it are left out, and `number` if it is numbered.
@@ -74,7 +75,7 @@ def sections(view: View, item: DocumentItem) -> Mapping[str, object]:
             blocks.append(_table(block) if first.cells else _sentences(block, gaps))
             blocks[-1].is_apart = above is not None and _is_apart(above, first)
             above = block[-1][0]
-        is_title = section[0][0].heading == item.title
+        is_title = not made and section[0][0].heading == item.title
         made.append(View(heading=section[0][1].heading, is_title=is_title, blocks=tuple(blocks)))
     return {"sections": tuple(made)}
 

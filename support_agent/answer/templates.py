@@ -60,7 +60,9 @@ class Templates(Frozen):
     files: tuple[TemplateFile, ...]
 
     def __eq__(self, other: object) -> bool:
-        """By version: each piece of a mail asks the cache of engines, and to compare all files took longer than it."""
+        """Compare by version: the cache of engines is asked for each piece of a mail, and comparing every file cost
+        more than rendering the piece.
+        """
         return isinstance(other, Templates) and self.version == other.version
 
     def __hash__(self) -> int:

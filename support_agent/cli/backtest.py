@@ -142,7 +142,7 @@ def coverage(
 ) -> None:
     """Show what was answered in the last weeks and by what, what went to people and why, and which topics grow.
 
-    Mails of the desk's people are not counted.
+    Replies and commands of the desk's people are not counted.
     """
     from support_agent.app.wiring import open_store
     from support_agent.cases.route import staff_addresses

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,12 +89,16 @@ def rotate(
         master = SecretStr(new.read_text("ascii").strip())
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{new} cannot be read as a master key: `openssl rand -hex 32` makes one") from error
-    for _, settings in _mailboxes(config):
-        alone = only_process(settings.store.url, this_process("rotating keys"), timeout_s=settings.store.timeout_s)
-        with alone, open_store(settings) as store:
-            count = store.database.vault.rotate(master)
-            store.audit.add(AuditEvent.KEYS_ROTATED, "the operator", now(), {"keys": count})
-        typer.echo(f"{count} keys wrapped again: set store.master_key_file to {new} before the next start")
+    with ExitStack() as alone:
+        mailboxes = [settings for _, settings in _mailboxes(config)]
+        for settings in mailboxes:  # all before the first is rotated, or a second run could not open that one
+            store = settings.store
+            alone.enter_context(only_process(store.url, this_process("rotating keys"), timeout_s=store.timeout_s))
+        for settings in mailboxes:
+            with open_store(settings) as opened:
+                count = opened.database.vault.rotate(master)
+                opened.audit.add(AuditEvent.KEYS_ROTATED, "the operator", now(), {"keys": count})
+            typer.echo(f"{count} keys wrapped again: set store.master_key_file to {new} before the next start")
 
 
 @keys_app.command("copy")

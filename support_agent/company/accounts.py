@@ -377,7 +377,7 @@ def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str, zone: Zo
 def _to_id(cell: Any) -> str:
     """An id as the database has it: white space at its ends may be all that tells two customers apart."""
     text = to_text(cell)
-    return cell if isinstance(cell, str) else text
+    return cell if isinstance(cell, str) and text else text
 
 
 def _to_locale(cell: Any) -> str:

@@ -78,7 +78,7 @@ def coverage_of(store: Store, staff: Collection[str], now: datetime, weeks: int)
     """Count the customers' mails of the last weeks.
 
     Args:
-        staff: Addresses whose proven mails are not counted: their replies and commands are no customer's.
+        staff: Addresses whose proven mails are not counted if they were filed, as their replies and commands are.
     """
     since = now - timedelta(weeks=weeks)
     mails, choices = _mails(store, staff, since, now), store.plans.choices(since)
@@ -112,7 +112,12 @@ def growth_of(store: Store, staff: Collection[str], now: datetime, weeks: int) -
 
 def _mails(store: Store, staff: Collection[str], since: datetime, now: datetime) -> list[MailRecord]:
     found = (mail for mail in store.mails.find(since=since) if mail.received_at <= now)
-    return [mail for mail in found if mail.sender_address not in staff or (mail.level or 0) < PROVEN]
+    return [mail for mail in found if not _is_of_staff(mail, staff)]
+
+
+def _is_of_staff(mail: MailRecord, staff: Collection[str]) -> bool:
+    is_proven = mail.level is not None and mail.level >= PROVEN
+    return mail.status is MailStatus.FILED and is_proven and mail.sender_address in staff
 
 
 def _sent(choices: Iterable[RecordedChoice]) -> tuple[str, ...]:

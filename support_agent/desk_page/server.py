@@ -107,9 +107,10 @@ def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:
             server.should_exit = True
             thread.join()
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
+        is_named = error.errno and not isinstance(error, socket.gaierror)
+        reason = os.strerror(error.errno) if is_named and error.errno else str(error)
         what = f"desk_page: cannot listen on {page.host}:{page.port} ({reason})"
-        raise ConfigError(f"{what}: is the page served already? else choose another desk_page.port") from error
+        raise ConfigError(f"{what}: stop what listens there, or correct desk_page.host or desk_page.port") from error
 
 
 def _socket_on(page: DeskPageSettings) -> socket.socket:

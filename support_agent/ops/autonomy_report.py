@@ -107,7 +107,7 @@ def label_by_hand(
         raise ConfigError(f"no answer in case {case_id}: `support-agent cases` lists the cases", code="no_answer")
     if done not in OUTCOMES and done not in titles:
         todo = f"write {', '.join(OUTCOMES)}, or an item that `support-agent autonomy` lists, such as document:3"
-        raise ConfigError(f"{done!r} is nothing that a person does with an answer: {todo}{nearest(done, titles)}")
+        raise ConfigError(f"{done!r} is nothing that a person does with an answer{nearest(done, titles)}: {todo}")
     outcome, choice = OUTCOMES.get(done, LabelOutcome.OTHER_CHOICE), done if done in titles else None
     final, autonomy = FinalAnswer.model_validate(record.payload), Autonomy(store, settings.autonomy)
     return autonomy.judge(record.mail_id, final, outcome, choice, OPERATOR, LabelSource.BY_HAND, now)
@@ -133,7 +133,7 @@ def set_by_hand(store: Store, titles: Mapping[str, str], key: str, mode: Mode, w
     """
     if key not in titles:
         todo = "`support-agent autonomy` lists the items"
-        raise ConfigError(f"there is no item {key!r}: {todo}{nearest(key, titles)}", code="no_item")
+        raise ConfigError(f"there is no item {key!r}{nearest(key, titles)}: {todo}", code="no_item")
     store.modes.change(key, mode, ModeSource.BY_HAND, OPERATOR, why or "no reason given", now)
 
 

@@ -138,7 +138,7 @@ def without_templates(cases: list[Placed], templates: Templates) -> list[Finding
             next(placed.path.parent for placed in cases if locale in placed.case.expect),
             None,
             f"the expected texts in {locale!r} are not compared, because no templates are in this language",
-            f"add templates/{language_of(locale)}, or delete these texts",
+            f"add templates/{language_of(locale)}, or correct the locale or delete these texts",
         )
         for locale in sorted(expected)
         if not templates.has_language(locale)

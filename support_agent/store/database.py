@@ -81,7 +81,8 @@ def _translated(error: DBAPIError) -> SupportAgentError:
             f"the database file cannot be used ({what}): check store.url and its folder", code="database"
         )
     if isinstance(error, OperationalError | InterfaceError | InternalError):
-        return TransientError(f"the database did not answer ({what}): see that it runs", code="database")
+        todo = "free space on its disk, or run it again" if name else "see that it runs"
+        return TransientError(f"the database did not answer ({what}): {todo}", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")
 
 

@@ -19,7 +19,7 @@ def file_of(url: URL) -> Path:
 
 
 def read_master_key(path: Path) -> str:
-    """A file with the master key; an empty one, as a process leaves it that died while it made it, is refused."""
+    """Read a master key from its file. An empty file is refused: a process died while it wrote it."""
     try:
         key = path.read_text("ascii").strip()
     except FileNotFoundError:

@@ -199,7 +199,8 @@ class Keys:
             rows = connection.execute(select(self._table).where(func.length(self._table.c.key) > 0)).all()
             for mail_id, wrapped in rows:
                 plain = self._unwrapped(mail_id, wrapped)
-                changed = self._table.update().where(self._table.c.mail_id == mail_id)
+                is_still = self._table.c.key == wrapped  # else it was destroyed meanwhile, and stays so
+                changed = self._table.update().where(self._table.c.mail_id == mail_id, is_still)
                 connection.execute(changed.values(key=_wrapped(new, mail_id, plain)))
         self._master = new
         return len(rows)
@@ -350,7 +351,10 @@ class Keys:
         self._require_master(connection)
 
     def _require_master(self, connection: Connection) -> None:
-        """Refuse a master key that does not open the other keys; it stays the right one until the transaction ends."""
+        """Refuse a master key that does not open the other keys.
+
+        The lock on the row keeps `rotate` out until the transaction ends; on SQLite the writer is alone anyway.
+        """
         check = select(self._table.c.key).where(self._table.c.mail_id == CHECK).with_for_update(read=True)
         if self._unwrapped(CHECK, connection.execute(check).scalar_one()) != bytes(KEY_BYTES):
             raise ConfigError("the master key is another one than that of the stored keys: bring it back")
@@ -367,7 +371,8 @@ class Keys:
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
             if isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout):
-                raise TransientError(f"the database of the keys did not answer ({what}): see that it runs") from error
+                todo = "free space on its disk, or run it again" if self._is_sqlite else "see that it runs"
+                raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
             raise ConfigError(f"the keys cannot be read ({what}): check store.keys_url, or bring them back") from error
 
 

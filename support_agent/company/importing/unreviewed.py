@@ -319,7 +319,9 @@ def _original(policies: Path, given: GivenValues) -> Document:
 def free_number(policies: Path, wanted: int | None = None) -> int:
     """A free number; numbers of faulty and of unreviewed files are taken, too."""
     if not policies.is_dir():
-        raise ConfigError(f"{policies}: no such folder: set company.policies to that of the documents", code="import")
+        raise ConfigError(
+            f"{policies}: no such folder: set company.policies to the folder of the documents", code="import"
+        )
     names = {path.name: re.match(r"0*(\d{1,5})-", path.name) for path in policies.glob("*.md")}
     taken = {int(match.group(1)): name for name, match in names.items() if match}
     number = wanted if wanted is not None else max(taken, default=0) + 1

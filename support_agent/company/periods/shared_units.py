@@ -27,7 +27,7 @@ class SharedUnits:
 
     def __init__(self, table: Table) -> None:
         this, last = [*table.this, *table.this_one], [*table.last, *table.last_one]
-        modifier = _modifier([*this, *table.this_behind], [*last, *table.last_behind], table)
+        modifier = _modifier([*this, *table.this_behind], [*last, *table.last_behind], table.ordinal)
         between = joint_pattern(table)
         joint = rf"{between}(?:{any_of(table.article)}\s*){{0,2}}"
         self._joint = re.compile(between)
@@ -38,13 +38,18 @@ class SharedUnits:
         # "this year[ and the previous?]", "this month[ (and last)]"
         self._behind = re.compile(rf"(?:-\w{{1,3}}|['\u2019]\s?s)?\s?\(?(?P<joint>{joint}){modifier}(?P<end>{_END})?")
         # "[kolik minulý a kolik] tento měsíc", of which the modifier is "minulý"
-        self._further_before = re.compile(rf"{_modifier(this, last, table)}{joint}\w+\s(?:{any_of(table.inside)}\s)?$")
-        # "vorige maand[ en hoeveel deze?]", "this month[, and how much the previous one?]",
-        # "dieses Jahr[ mehr als letztes gezahlt?]"
-        before = any_of([*last, *table.last_behind])
-        and_before = rf"\s*(?<!\w){any_of(table.joint)}(?!\w)\s*(?:\w+\s){{0,4}}(?={before}(?!\w))"
-        further = rf"(?:\s{joint}(?:\w+\s){{0,2}}|{and_before})"
-        self._further_behind = re.compile(rf"(?:[^.?!]*?{further}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}")
+        self._further_before = re.compile(
+            rf"{_modifier(this, last, table.ordinal)}{joint}\w+\s(?:{any_of(table.inside)}\s)?$"
+        )
+        # "vorige maand[ en hoeveel deze?]", "dieses Jahr[ mehr als letztes gezahlt?]"
+        self._further_behind = re.compile(
+            rf"(?:[^.?!]*?\s{joint}(?:\w+\s){{0,2}}|(?:\s\w+){{1,2}}\s){modifier}(?:\s\w+)?{_END}"
+        )
+        # "this month[, and how much the previous one?]", but not "and what is the previous limit?"
+        before = _modifier((), [*last, *table.last_behind], ())
+        self._much_further_behind = re.compile(
+            rf"[^.?!]*?(?<!\w){any_of(table.joint)}(?!\w)\s*(?:\w+\s){{0,4}}{before}{_END}"
+        )
         # "maar[t- en] april"
         self._word_before = re.compile(rf"\w-{joint}$")
         # "[3e en] 4e kwartaal", "[iii i] iv kwartale"
@@ -88,7 +93,7 @@ class SharedUnits:
         nearby = left[mention.end : mention.end + NEARBY]
         match = self._behind.match(nearby)
         if match is None or (match["end"] is None and match["joint"].strip() == ","):
-            match = self._further_behind.match(nearby)
+            match = self._further_behind.match(nearby) or self._much_further_behind.match(nearby)
             return _mention(match, mention.end, "") if match else None
         return _mention(match, mention.end, _shared_name(match, mention) if match["end"] is not None else "")
 
@@ -104,11 +109,9 @@ def _without(text: str, found: list[Mention]) -> str:
     return blanked_spans(text, [(mention.start, mention.end) for mention in found])
 
 
-def _modifier(this: Iterable[str], last: Iterable[str], table: Table) -> str:
+def _modifier(this: Iterable[str], last: Iterable[str], ordinal: Iterable[str]) -> str:
     """A pattern of the words that are said of a unit; the group that matched is its meaning."""
-    return (
-        rf"(?<![\w'])(?:(?P<this>{any_of(this)})|(?P<last>{any_of(last)})|(?P<ordinal>{any_of(table.ordinal)}))(?!\w)"
-    )
+    return rf"(?<![\w'])(?:(?P<this>{any_of(this)})|(?P<last>{any_of(last)})|(?P<ordinal>{any_of(ordinal)}))(?!\w)"
 
 
 def with_shared_years(found: list[Mention], text: str, joint: re.Pattern[str]) -> list[Mention]:

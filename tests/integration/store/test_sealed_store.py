@@ -356,14 +356,42 @@ def test_every_key_that_was_stored_during_a_rotation_is_opened_by_the_new_master
             return False
 
         assert seal(1)
-        threads.map(seal, range(2, 200))
+        sealing = threads.map(seal, range(2, 200))
         with Store.open(postgres_store_url, MIGRATIONS, keys=old) as other:
             other.database.vault.rotate(new.master_key)
-        assert not seal(200)
+        assert not (list(sealing)[-1] and seal(200))
     with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store:
         assert all(store.database.vault.open(one) == b"words" for one in sealed)
 
 
+@pytest.mark.servers
+def test_a_key_that_is_destroyed_during_a_rotation_stays_destroyed(
+    postgres_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the rotation had read it before, and stored it again."""
+    old, new = (SEALS._replace(master_key=SecretStr(digits * 32)) for digits in ("11", "22"))
+    mail_id = "ab" * 16
+    with (
+        Store.open(postgres_store_url, MIGRATIONS, keys=old) as store,
+        Store.open(postgres_store_url, MIGRATIONS, keys=old) as other,
+    ):
+        box = store.database.vault.seal(mail_id, b"words")
+        rotating = other.database.vault.keys
+        unwrapped = rotating._unwrapped
+
+        def destroyed_meanwhile(one: str, wrapped: bytes) -> bytes:
+            if one == mail_id:
+                store.database.vault.destroy([mail_id])
+            return unwrapped(one, wrapped)
+
+        monkeypatch.setattr(rotating, "_unwrapped", destroyed_meanwhile)
+        other.database.vault.rotate(new.master_key)
+    with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store, pytest.raises(PermanentError) as refused:
+        store.database.vault.open(box)
+    assert refused.value.code == "forgotten"
+
+
+@pytest.mark.servers
 def test_the_transaction_that_deletes_does_not_wait_for_the_table_of_keys(postgres_store_url: str) -> None:
     """Failure: the table was rewritten in it, and kept what the transaction could still read: the destroyed keys."""
     locked = "LOCK TABLE support_agent_keys.mail_keys IN SHARE UPDATE EXCLUSIVE MODE"  # as another VACUUM does

@@ -83,6 +83,15 @@ def test_html_has_tables_with_header_cells_and_lists_with_bullets(templates: Tem
         assert f">{number}. {step}</p>" in html
 
 
+def test_a_later_section_under_the_title_keeps_its_heading(templates: Templates) -> None:
+    """Rule: only what stands right below the title goes without it; else a sentence would stand under another."""
+    body = "Within 14 days.\n\n# Contracts\n\nIn writing.\n\n# Refunds\n\nNone after a year.\n"
+    text, html = bodies(item_of(document(1, body, title="Refunds", delivery="full")), templates)
+    assert "\nContracts\nIn writing.\n\nRefunds\nNone after a year.\n" in text
+    assert text.count("Refunds\n") == 2
+    assert html.index("In writing.") < html.rindex("Refunds") < html.index("None after a year.")
+
+
 def test_a_step_that_is_left_out_moves_no_number(templates: Templates) -> None:
     """An excerpt without step 4 still says 3 and 5."""
     item = item_of(document(1, BODY, delivery="full"))

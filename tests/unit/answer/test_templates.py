@@ -18,6 +18,8 @@ def test_what_is_stored_makes_the_same_templates(templates: Templates) -> None:
     again = Templates.from_files(templates.as_files())
     assert again == templates
     assert again.version == templates.version
+    assert hash(again) == hash(templates)
+    assert make(en__a="x") != make(en__a="y")
 
 
 def test_the_version_changes_with_any_byte_and_any_name() -> None:

@@ -50,3 +50,22 @@ def test_keys_are_not_rotated_beside_a_worker(
     with among_workers(url, "pid 1", timeout_s=5.0), pytest.raises(ConfigError, match="stop it first"):
         run(capsys, "keys", "rotate", "new.key")
     assert "keys wrapped again" in run(capsys, "keys", "rotate", "new.key")
+
+
+def test_no_brands_keys_are_rotated_beside_a_worker_of_another(
+    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the first brand's were, so the second run could not open them, and never came to the other's."""
+    url, other = str(office.store.database.url), f"sqlite:///{tmp_path / 'other.sqlite3'}"
+    (tmp_path / "shop").mkdir()
+    for path, brands, address, store in (
+        (tmp_path, 'files = { shop = "shop/support-agent.toml" }', "a@example.org", url),
+        (tmp_path / "shop", "is_brand = true", "b@example.org", other),
+    ):
+        servers = f'[agent]\naddress = "{address}"\n[imap]\nuser = "{address}"\n[store]\nurl = "{store}"\n'
+        (path / "support-agent.toml").write_text(f"[brands]\n{brands}\n{servers}")
+    (tmp_path / "new.key").write_text("11" * 32)
+    monkeypatch.chdir(tmp_path)
+    with among_workers(other, "pid 1", timeout_s=5.0), pytest.raises(ConfigError, match="stop it first"):
+        run(capsys, "keys", "rotate", "new.key")
+    assert run(capsys, "keys", "rotate", "new.key").count("keys wrapped again") == 2

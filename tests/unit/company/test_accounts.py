@@ -77,6 +77,14 @@ def test_an_id_that_differs_by_white_space_alone_is_another_customers(shop: Path
         assert accounts.field(first, tom, "en") is None
 
 
+def test_an_id_of_white_space_alone_is_none(shop: Path) -> None:
+    """Rule: rows that belong to nobody have a blank id, and are nobody's."""
+    rewrite(shop, "SELECT id,", "SELECT '   ' AS id,")
+    path = rewrite(shop, "WHERE id = :customer_id", "WHERE '   ' = :customer_id")
+    with closing(Accounts.load(path)) as accounts:
+        assert accounts.field(next(iter(accounts.fields)), customer(accounts, "anna@example.net"), "en") is None
+
+
 def test_a_query_that_finds_another_address_is_an_error(shop: Path) -> None:
     """A LIKE or a wrong join must not hand out another customer."""
     path = rewrite(shop, "WHERE lower(address) = :address", "WHERE address LIKE :address")

@@ -51,13 +51,15 @@ def test_mails_are_counted_by_their_end_and_by_what_answered_them(office: Office
 
 
 def test_replies_of_the_staff_are_no_mails_of_customers(office: Office) -> None:
-    """Rule: whoever only claims the desk's address is counted."""
+    """Rule: whoever only claims the desk's address is counted, and so is a question of the staff's own."""
     mail = at(office, NOON - timedelta(days=1), write(HUMAN))
     packet = office.sent(mail)[OutgoingKind.PACKET].message_id
     at(office, NOON, write("We look at it.", sender=DESK, in_reply_to=packet, number=10))
     assert (coverage(office).mails, coverage(office).filed) == (1, 0)
     at(office, NOON, write(REFUND, sender=DESK, proof=None, number=11))
     assert coverage(office).mails == 2
+    at(office, NOON, write(REFUND, sender=DESK, number=12))
+    assert coverage(office).mails == 3
 
 
 def test_older_mails_and_those_of_a_clock_that_was_ahead_do_not_count(office: Office) -> None:

@@ -189,6 +189,9 @@ def test_catalan_months_are_read_without_their_preposition() -> None:
         ("What did I pay last year and 3 users?", "last_year"),
         ("Please list my payments of last year that were above the average, the highest first.", "last_year"),
         ("List my payments of last year, and put the highest one first", "last_year"),
+        ("What did I pay this month and what was the last payment?", "this_month"),
+        ("Was habe ich dieses Jahr bezahlt und wie hoch war die letzte Zahlung?", "this_year"),
+        ("Combien ai-je payé cette année et quelle est la dernière facture ?", "this_year"),
     ],
 )
 def test_a_word_that_is_joined_to_no_period_is_none(text: str, names: str) -> None:
