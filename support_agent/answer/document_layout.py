@@ -64,7 +64,7 @@ def sections(view: View, item: DocumentItem) -> Mapping[str, object]:
     """Excerpts in order, grouped by heading and then by block."""
     gaps = frozenset(after.index for before, after in pairwise(item.excerpts) if after.index != before.index + 1)
     shown = list(zip(item.excerpts, view._excerpts, strict=True))
-    made = []
+    made: list[View] = []
     for _, group in groupby(shown, key=lambda one: one[0].heading):
         section = list(group)
         blocks: list[View] = []
