@@ -399,7 +399,7 @@ FORGED = (
     Forged("a session that is too old", never_idle_but_too_long),
     Forged("a page left open", kept_awake_by_its_script),
     Forged("another person's name", in_another_name),
-    Forged("a stranger's name", in_nobodys_name),
+    Forged("a stranger's name", in_nobodys_name, said="your address is not of the desk"),
     Forged("two names", named_twice, 401),
     Forged("a name from outside the proxy's networks", named_by_a_stranger, 401),
     Forged("a stolen cookie", another_browsers_cookie),
