@@ -128,7 +128,8 @@ def _report(
 def _story(worker: Worker, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
     message = parse(raw)
     plan = worker.store.plans.get(record.id)
-    out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}, level {record.level}"]
+    level = "" if record.level is None else f", level {record.level}"
+    out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}{level}"]
     spent = f" ({plan.seconds:.1f} s, {plan.forward_passes} forward passes)" if plan else ""
     out += [f"  subject: {message.subject}", f"  outcome: {record.status.value}{spent}", ""]
     if record.screening_rule:
