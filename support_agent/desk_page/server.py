@@ -107,8 +107,8 @@ def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:
             server.should_exit = True
             thread.join()
     except OSError as error:
-        is_named = error.errno and not isinstance(error, socket.gaierror)
-        reason = os.strerror(error.errno) if is_named and error.errno else str(error)
+        is_of_resolver = isinstance(error, socket.gaierror)  # its numbers are its own
+        reason = os.strerror(error.errno) if error.errno and not is_of_resolver else str(error)
         what = f"desk_page: cannot listen on {page.host}:{page.port} ({reason})"
         raise ConfigError(f"{what}: stop what listens there, or correct desk_page.host or desk_page.port") from error
 
