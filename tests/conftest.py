@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -43,11 +44,12 @@ PROCESS_BYTES = 4 * 1024**3
 
 
 def pytest_configure() -> None:
-    """Put the tests' folders into memory where there is room: a store waits for the disk at each of its commits."""
+    """Put temporary files, the servers' too, into memory where there is room: each commit waits for the disk."""
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
         memory = os.statvfs(MEMORY)
         if memory.f_bavail * memory.f_frsize >= ENOUGH_BYTES and not memory.f_flag & os.ST_NOEXEC:
-            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+            os.environ.setdefault("TMPDIR", str(MEMORY))
+            tempfile.tempdir = None  # pytest's own capture of output has asked for it before
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
