@@ -49,9 +49,10 @@ class Handler(BaseHTTPRequestHandler):
         """The file, or its end."""
         asked = re.fullmatch(r"bytes=(\d+)-.*", self.headers.get("Range", ""))
         start = int(asked[1]) if asked and self.server.has_ranges else 0
+        if self.path == PATH:  # before the reply: whoever has read that may look at once
+            self.server.starts.append(start)
         if not self._head(start, is_range=asked is not None and self.server.has_ranges):
             return
-        self.server.starts.append(start)
         body = self.server.content[start:]
         if self.server.break_offs > 0:
             self.server.break_offs -= 1
