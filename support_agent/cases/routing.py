@@ -63,9 +63,9 @@ class CaseRouting:
             return ReceivedMail(mail_id, raw, received_at, is_of_page, message)
 
     def routed(self, mail_id: MailId) -> RoutedMail:
-        """A recorded mail with its sender and its case."""
+        """A recorded mail with its sender and its case, for a notice to a person."""
         mail = self.received(mail_id)
-        sender = self.senders.of(mail)
+        sender = self.senders.of_notice(mail)
         return RoutedMail.on(mail, sender, self.route(mail, sender))
 
     def route(self, mail: ReceivedMail, sender: Sender, asks_for_news: Callable[[], bool] = lambda: False) -> Route:

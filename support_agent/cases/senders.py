@@ -17,13 +17,16 @@ import structlog
 from support_agent.cases.route import ReceivedMail
 from support_agent.company.accounts import Accounts
 from support_agent.config.agent import AgentSettings
-from support_agent.errors import ConfigError, PermanentError
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import Sender, identify
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
+
+UNUSABLE = (ConfigError, PermanentError)
+"""Errors of account data that no later try mends."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,16 @@ class Senders:
             self.record(mail.id, sender)
         return sender
 
+    def of_notice(self, mail: ReceivedMail) -> Sender:
+        """As `of`, for a mail that a person gets: at once, though the account data do not answer now.
+
+        Then nothing is recorded: an answer must know whether a customer wrote the mail.
+        """
+        try:
+            return self.of(mail)
+        except TransientError:
+            return self._identified(mail, TransientError)
+
     def record(self, mail_id: MailId, sender: Sender) -> None:
         """Record what `found` has found."""
         self.store.mails.save_sender(mail_id, sender.address, sender.level, sender.why)
@@ -52,20 +65,24 @@ class Senders:
         recorded = self.store.mails.get(mail.id)
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
             return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or ""), True
-        check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
-        wrong: list[str] = []
-        sender = identify(mail.message, self.agent, partial(self._is_customer, wrong), check)
-        return sender.model_copy(update={"why": "; ".join([sender.why, *wrong])}), False
+        return self._identified(mail, *UNUSABLE), False
 
     def is_customer(self, address: str) -> bool:
         """Whether an address belongs to a customer of the company, as far as its account data can be used."""
-        return self._is_customer([], address)
+        return self._is_customer([], UNUSABLE, address)
 
-    def _is_customer(self, wrong: list[str], address: str) -> bool:
+    def _identified(self, mail: ReceivedMail, *accepted: type[SupportAgentError]) -> Sender:
+        """The sender as identified now; an accepted error of the account data makes nobody a customer."""
+        check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
+        wrong: list[str] = []
+        sender = identify(mail.message, self.agent, partial(self._is_customer, wrong, accepted), check)
+        return sender.model_copy(update={"why": "; ".join([sender.why, *wrong])})
+
+    def _is_customer(self, wrong: list[str], accepted: tuple[type[SupportAgentError], ...], address: str) -> bool:
         """As `is_customer`; adds to `wrong` why the account data cannot be used."""
         try:
             return self.accounts.customer(address) is not None
-        except (ConfigError, PermanentError) as error:
+        except accepted as error:
             log.critical("customer_not_read", code=error.code, error=str(error))
             wrong.append(f"the account data cannot be used: {error}")
             return False

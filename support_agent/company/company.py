@@ -15,6 +15,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TypeVar
 
+import structlog
+
 from support_agent.company.accounts import Accounts, check_accounts
 from support_agent.company.document_languages import Library, check_translations, in_language, load_library
 from support_agent.company.documents import Document, check_documents
@@ -25,6 +27,8 @@ from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.errors import ConfigError, PermanentError, TransientError
+
+log = structlog.get_logger(__name__)
 
 QUESTIONS_FILE = "questions.toml"
 """In the folder of the documents."""
@@ -87,10 +91,14 @@ class Company:
         return self.accounts.customer(address) if level >= CUSTOMER else None
 
     def addressee(self, address: str, level: Level) -> Customer | None:
-        """As `known_customer`, to choose the language of a mail: None, too, where the account data cannot be used."""
+        """As `known_customer`, to choose the language of a mail: None, too, where the account data cannot be read.
+
+        A person gets a mail at once, though nobody may know its customer's language while the database is away.
+        """
         try:
             return self.known_customer(address, level)
-        except (ConfigError, PermanentError):
+        except (ConfigError, TransientError, PermanentError) as error:
+            log.warning("language_not_looked_up", code=error.code)
             return None
 
     def in_language(self, locale: str, today: date) -> Mapping[int, Document]:

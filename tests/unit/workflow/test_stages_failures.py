@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from support_agent.cases.decision import failed
 from support_agent.cases.route import RoutedMail
+from support_agent.company.accounts import Accounts
 from support_agent.config.settings import EngineSettings
 from support_agent.core.levels import PROVEN
 from support_agent.engine.steps import Steps
@@ -267,6 +268,37 @@ def test_decision_that_fails_goes_to_a_person(office: Office) -> None:
     mail_id, outcome = broken.handle(write(f"{REFUND}\r\n\r\n{SEATS}", sender=JAMES))
     assert (outcome, set(broken.sent(mail_id))) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
     assert reason_told(broken, mail_id) == ("index", "the index is gone")
+
+
+def accounts_away(*_: object) -> None:
+    raise TransientError("the company's database does not answer", code="accounts")
+
+
+def test_a_person_gets_the_mail_at_once_though_the_companys_database_goes_away(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the customer's language was asked of the same database, so desk and customer heard nothing."""
+    mail = office.stages.parse(office.receive(write(SEATS)))
+    office.stages.identify(mail)
+    monkeypatch.setattr(Accounts, "customer", accounts_away)
+    assert handle(mail.id, once(), office.stages) == "escalated"
+    assert set(office.sent(mail.id)) == {PACKET, ACKNOWLEDGEMENT}
+    assert reason_told(office, mail.id) == ("accounts", "the company's database does not answer")
+
+
+def test_a_person_hears_at_once_of_a_mail_whose_sender_cannot_be_looked_up(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the notice was made once the database was back. Tried again then, the mail is a customer's as ever."""
+    mail_id = office.receive(write(SEATS))
+    with monkeypatch.context() as patched:
+        patched.setattr(Accounts, "customer", accounts_away)
+        with pytest.raises(TransientError) as raised:
+            handle(mail_id, once(), office.stages)
+        office.stages.notices.quarantine(mail_id, raised.value)
+    assert (one(office, mail_id).status, set(office.sent(mail_id))) == (MailStatus.QUARANTINED, {FAILURE})
+    assert "the account data cannot be used" in text_of(office.sent(mail_id)[FAILURE])
+    assert (one(office, mail_id).level, office.stages.identify(office.stages.parse(mail_id)).level) == (None, 3)
 
 
 def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None:

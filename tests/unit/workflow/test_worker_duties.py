@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.company.accounts import Accounts
 from support_agent.engine.journeys import FailedJourney
 from support_agent.errors import PermanentError, TransientError
-from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.store.outbox import Outbox
+from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingMail, mail_id_of
 from support_agent.transport.submission import Delivery
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift, status
@@ -27,14 +27,22 @@ def with_failed_mail(office: Office) -> tuple[Shift, bytes]:
     return shift, raw
 
 
-def accounts_away(*_: object) -> None:
-    raise TransientError("the company's database does not answer", code="accounts")
+def without_notices_of(mail_id: MailId, patch: pytest.MonkeyPatch) -> None:
+    """Let no notice about this mail be queued."""
+    queue = Outbox.queue
+
+    def busy(outbox: Outbox, mail: OutgoingMail) -> OutboxRecord:
+        if mail.mail_id == mail_id:
+            raise TransientError("the database does not answer", code="database")
+        return queue(outbox, mail)
+
+    patch.setattr(Outbox, "queue", busy)
 
 
 def test_s37_mail_that_cannot_be_set_aside_now_stops_nothing_else(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Failure: while the company's database was away no answer, packet or notice left the outbox.
+    """Failure: while a notice could not be made, no answer, packet or notice left the outbox.
 
     The round says that it failed; the mail is escalated as soon as that can be done.
     """
@@ -43,7 +51,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_nothing_else(
     office.clock = Clock(NOON + timedelta(days=1))
     shift, failed = with_failed_mail(office)
     with monkeypatch.context() as patched:
-        patched.setattr(Accounts, "customer", accounts_away)
+        without_notices_of(mail_id_of(failed), patched)
         with pytest.raises(TransientError, match="does not answer"):
             shift.work()
         assert (office.sent(waiting)[ANSWER].status, status(office, failed)) == (OutboxStatus.SENT, MailStatus.NEW)
@@ -59,7 +67,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_no_other_that_can(
     second = office.receive(write("How do I cancel?", proof=None))
     shift.engine.failures.append(FailedJourney(second, PermanentError("it was lost", code="interrupted")))
     shift.engine.keys[second] = "another thread"
-    monkeypatch.setattr(Accounts, "customer", accounts_away)
+    without_notices_of(mail_id_of(first), monkeypatch)
     with pytest.raises(TransientError):
         shift.work()
     assert (status(office, first), one(office, second).status) == (MailStatus.NEW, MailStatus.QUARANTINED)
