@@ -237,6 +237,10 @@ PACKET = Shape(
         Group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
         Group("pages", _PAGE, counted("index")),
     ),
+    facts={
+        "is_not_carried_out": lambda packet: packet.reason_code == "not_carried_out",
+        "is_not_passed_on": lambda packet: packet.reason_code == "not_passed_on",
+    },
     layout=_layout_of_packet,
     layout_names=frozenset({"evidence", "question", "is_about_nobody"}),
 )

@@ -310,6 +310,20 @@ def test_staff_reply_without_words_goes_back_to_the_desk(office: Office) -> None
 
 
 @pytest.mark.parametrize(
+    ("words", "first_line"),
+    [
+        ("> the packet", "A reply of the desk was not passed on to the customer."),
+        ("close ABCDEFGHIJKLMNOPQRSTUVWXYZ", "A command of the desk was not carried out."),
+    ],
+)
+def test_a_notice_about_a_staff_mail_without_effect_says_what_it_is(
+    office: Office, words: str, first_line: str
+) -> None:
+    """Failure: it began "A customer's mail needs a person."."""
+    assert text_of(office.sent(staff_reply(office, words))[FAILURE]).startswith(f"{first_line}\n")
+
+
+@pytest.mark.parametrize(
     ("subject", "words"),
     [
         ("Re: A case", "I am out of the office until Monday with limited access to email."),
