@@ -139,6 +139,8 @@ class Packet(Frozen):
     """Why the case was escalated, as a code; its words, if any, come from `words.yaml`."""
     why: str = ""
     """Details of the reason ("the plan needs level 3")."""
+    vote: str = ""
+    """The version of the fitted vote that says so, or "": for the operator, never shown to the desk."""
     considered: tuple[ConsideredCall, ...] = ()
     found: tuple[FoundDocument, ...] = ()
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")

@@ -32,10 +32,11 @@ class Decision(Frozen):
     """The decision about a mail, with everything that is stored of it.
 
     `final` is set if the plan's outcome is `answer`; `found` holds the documents of the search; `why` explains the
-    reason in one sentence, or is "". `findings` holds the findings of the fact room with its records, by question
-    number from 1; `retrievals` (stored as `looked`) has the same for people, with the sentences of the documents at
-    that time; `memory` is what the fact room knows of the case now, None if it was not asked. `intention` is what the
-    customer means by a reply in the case; None if that was not asked.
+    reason in one sentence, or is "", and `vote` is the version of the screening's fitted vote that it is by, or "".
+    `findings` holds the findings of the fact room with its records, by question number from 1; `retrievals` (stored as
+    `looked`) has the same for people, with the sentences of the documents at that time; `memory` is what the fact room
+    knows of the case now, None if it was not asked. `intention` is what the customer means by a reply in the case; None
+    if that was not asked.
     """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
@@ -45,6 +46,7 @@ class Decision(Frozen):
     found: tuple[FoundDocument, ...]
     decided_at: datetime
     why: str = ""
+    vote: str = ""
     findings: dict[int, RetrievalResult] = Field(default_factory=dict)
     retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
     memory: str | None = None
@@ -82,7 +84,7 @@ class Decision(Frozen):
     def because(self, reason: str, why: str) -> Decision:
         """The same, but without an answer: a person must read the mail for this reason."""
         plan = self.plan.model_copy(update={"outcome": "escalate", "reason": reason})
-        return self.model_copy(update={"plan": plan, "final": None, "why": why})
+        return self.model_copy(update={"plan": plan, "final": None, "why": why, "vote": ""})
 
     def stopped_by(self, error: SupportAgentError) -> Decision:
         """The same, but its answer failed: a person must read the mail, and why."""
@@ -134,11 +136,12 @@ def reason_of(error: SupportAgentError) -> tuple[str, str]:
     return (Reason.MODEL_FAILED if error.code == MODEL_CODE else error.code), str(error)
 
 
-def screened_out(screening: Screening) -> tuple[str, str]:
-    """Code and sentence of a screening that sends a mail to the desk, as the reason for a person."""
+def screened_out(screening: Screening, now: datetime) -> Decision:
+    """No plan, because a screening sends the mail to the desk: a person must read it."""
     if screening.rule == PERSON_RULE:
-        return Reason.PERSON_ASKED_FOR, screening.why
-    return EscalationReason.SCREENING, f"{screening.rule}: {screening.why}"
+        return escalated(Reason.PERSON_ASKED_FOR, now, screening.why)
+    decision = escalated(EscalationReason.SCREENING, now, f"{screening.rule}: {screening.why}")
+    return decision.model_copy(update={"vote": screening.vote})
 
 
 def _call_record(seq: int, call: Call) -> ToolCallRecord:

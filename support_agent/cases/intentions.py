@@ -43,7 +43,7 @@ class Intention(Frozen):
     @property
     def why(self) -> str:
         """One sentence for a person."""
-        return f"{SAYS[self.intent]}: {self.probability:.2f} by the fitted vote {self.version}"
+        return f"{SAYS[self.intent]}: {self.probability:.2f}"
 
 
 SAYS: Mapping[Intent, str] = {

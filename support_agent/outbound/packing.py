@@ -89,6 +89,7 @@ def packet_of(
         left_out=len(mail.message.text) - len(shown) or None,
         reason_code=decision.plan.reason or Reason.NOT_COVERED,
         why=decision.why,
+        vote=decision.vote,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),
         found=decision.found,
         retrievals=tuple(one for one in decision.retrievals if one.number in _for_a_person(decision)),

@@ -7,7 +7,7 @@ tests/journey/test_kill.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -207,8 +207,9 @@ class Stages:
             decision, search = intended(mail.intention, route.why, self.now()), self.decider().search
             self.store.plans.save(decision.record(mail.id, self.company.version, search.version))
             return decision
-        reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (route.reason, route.why)
-        return escalated(reason, self.now(), why)
+        if screening.verdict is Verdict.DESK:
+            return screened_out(screening, self.now())
+        return escalated(route.reason, self.now(), route.why)
 
     def failed(self, error: SupportAgentError) -> Decision:
         """Escalate without a plan, because deciding failed."""
@@ -269,7 +270,7 @@ class Stages:
         The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
         payload = self.store.outbox.payload(mail_id, OutgoingKind.PACKET, OutgoingKind.FAILURE)
-        code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
+        code, why = (str(payload["reason_code"]), _why_for_operator(payload)) if payload else (None, None)
         if self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now()):
             return outcome.value
         ended = self.store.mails.get(mail_id)
@@ -379,6 +380,12 @@ class Stages:
         screening = Screening(verdict=Verdict.FILE, rule=RATE_RULE, why=why)
         self.file(mail, screening)
         return Outcome.FILED
+
+
+def _why_for_operator(payload: Mapping[str, object]) -> str | None:
+    """The sentence of a packet, with the vote that it is by."""
+    why = str(payload["why"])
+    return f"{why} by the fitted vote {vote}" if (vote := payload.get("vote")) else why or None
 
 
 def _asks_for_news(intention: Intention | None) -> bool:

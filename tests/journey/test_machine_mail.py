@@ -11,6 +11,7 @@ from support_agent.ops.explain import timeline
 from support_agent.store.records import MailStatus, OutgoingKind
 from tests.fakes_journey import ANNA, DESK, NOON, Office, write
 from tests.unit.mail.machines.test_machine_vote import vote
+from tests.unit.seen import text_of
 
 CANCEL = "How do I cancel?"
 
@@ -33,6 +34,15 @@ def test_a_machines_mail_is_never_answered_and_never_lost(office: Office, score:
     assert [record.kind for record in office.store.outbox.find(mail_id=mail_id)] == [OutgoingKind.PACKET]
     assert mail.case_id is not None
     assert "by the fitted vote test-1" in timeline(office.store, mail.case_id).model_dump_json()
+
+
+def test_a_packet_names_no_vote(office: Office) -> None:
+    """Failure: the desk read "0.95 by the fitted vote e5-5af0c2d1", which only the operator understands."""
+    office = judging(office, 3.0)
+    mail_id, _ = office.handle(write(CANCEL, sender=ANNA))
+    packet = text_of(office.sent(mail_id)[OutgoingKind.PACKET])
+    assert "[screening] machine: the mail's wording looks like a machine's: 0.95\n" in packet
+    assert "vote" not in packet
 
 
 def test_a_persons_mail_is_answered_beside_the_vote(office: Office) -> None:

@@ -87,13 +87,15 @@ class MachineVote:
         if screening.rule not in JUDGED_RULES or not message.visible_text.strip():
             return screening
         probability = self.probability(message.subject, message.visible_text)
-        score = f"{probability:.2f} by the fitted vote {self._version}"
         if probability >= self._settings.sure_from:
-            return _to_desk(MACHINE_RULE, f"a machine wrote it without saying so: {score}")
+            return self._to_desk(MACHINE_RULE, f"the mail's wording looks like a machine's: {probability:.2f}")
         # A sender who asks for a person keeps that verdict, and with it the acknowledgement.
         if probability >= self._settings.doubtful_from and screening.rule != PERSON_RULE:
-            return _to_desk(MAYBE_MACHINE_RULE, f"a machine may have written it: {score}")
+            return self._to_desk(MAYBE_MACHINE_RULE, f"the mail's wording may be a machine's: {probability:.2f}")
         return screening
+
+    def _to_desk(self, rule: str, why: str) -> Screening:
+        return Screening(verdict=Verdict.DESK, rule=rule, why=why, vote=self._version)
 
 
 def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) -> MachineVote | None:
@@ -155,7 +157,3 @@ def _ends(text: str) -> tuple[str, str]:
     parts = (" ".join(part.split()) for part in SENTENCE.split(text[:MAX_TEXT_CHARACTERS]))
     sentences = [part for part in parts if len(part) >= MIN_SENTENCE_CHARACTERS] or [text.strip()]
     return sentences[0][:SENTENCE_CHARACTERS], sentences[-1][:SENTENCE_CHARACTERS]
-
-
-def _to_desk(rule: str, why: str) -> Screening:
-    return Screening(verdict=Verdict.DESK, rule=rule, why=why)

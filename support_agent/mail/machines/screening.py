@@ -52,12 +52,14 @@ class Verdict(StrEnum):
 
 class Screening(Frozen):
     """The result. `rule` is the id of the rule that decided, None for `answer`; `why` is for the timeline and the
-    desk. `is_refused`: a staff reply that is not passed on, and whose writer must hear so."""
+    desk. `is_refused`: a staff reply that is not passed on, and whose writer must hear so. `vote` is the version of the
+    fitted vote that decided, for the operator; "" if a rule did."""
 
     verdict: Verdict
     rule: str | None
     why: str
     is_refused: bool = False
+    vote: str = ""
 
 
 class Case(NamedTuple):

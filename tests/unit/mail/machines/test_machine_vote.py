@@ -42,13 +42,13 @@ def message(text: str = "How do I cancel?") -> Message:
 @pytest.mark.parametrize(
     ("score", "rule", "told"),
     [
-        (3.0, MACHINE_RULE, "a machine wrote it without saying so: 0.95 by the fitted vote test-1"),
-        (0.5, MAYBE_MACHINE_RULE, "a machine may have written it: 0.62 by the fitted vote test-1"),
+        (3.0, MACHINE_RULE, "the mail's wording looks like a machine's: 0.95"),
+        (0.5, MAYBE_MACHINE_RULE, "the mail's wording may be a machine's: 0.62"),
     ],
 )
 def test_what_a_machine_wrote_or_may_have_written_goes_to_the_desk(score: float, rule: str, told: str) -> None:
     """Rule: with the probability and the version of the weights, so that the reason can be read later."""
-    assert vote(score).judged(message(), OPEN) == Screening(verdict=Verdict.DESK, rule=rule, why=told)
+    assert vote(score).judged(message(), OPEN) == Screening(verdict=Verdict.DESK, rule=rule, why=told, vote="test-1")
 
 
 def test_a_persons_mail_goes_on() -> None:
