@@ -45,10 +45,12 @@ class Command(StrEnum):
 
 
 _WORDS = "|".join(command.value.replace(" ", r"\s+") for command in Command if command is not Command.DOCUMENT)
-_START = r"(?:\[(?P<case>[A-Za-z0-9-]{1,64})\]\s*)?"
+_CASE = r"\[(?P<case>[A-Za-z0-9-]{1,64})\]"
+_START = rf"(?:{_CASE}\s*)?"
 _COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}})|send\s+(?P<choice>{CHOICE}))"
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
+NAMED_CASE = re.compile(_CASE, re.ASCII)
 KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)
 """A command with a key, anywhere in a text."""
 MEANT = re.compile(
@@ -160,6 +162,12 @@ def given_in(message: Message, answered_subject: str = "") -> GivenCommand | Non
     first, _, rest = text.partition("\n")
     match = LINE.fullmatch(first)
     return None if match is None else _given(match, rest.strip(), is_alone=not rest.strip())
+
+
+def case_named_in(message: Message) -> CaseId | None:
+    """The case in whose packet's subject a mail is written; None: its subject begins with none."""
+    match = NAMED_CASE.match(_bare(message.subject))
+    return None if match is None else CaseId(match["case"].lower())
 
 
 def _bare(subject: str) -> str:

@@ -1,7 +1,7 @@
 """Finds the case that a mail continues, and the packet that a staff reply answers.
 
-Anybody may write a Message-ID into a header, so it proves nothing; a number in the subject is ignored. The sender
-counts: only a proven participant continues a case, and only proven staff answer a packet.
+Anybody may write a Message-ID into a header, or a number into the subject, so it proves nothing. The sender counts:
+only a proven participant continues a case, and only proven staff answer a packet. The number alone lets nothing out.
 
 Invariant: only a participant at level 2 or above joins a case. Any other mail opens a case of its own, so its sender
 learns nothing about the existing one; if it answers a mail of ours to somebody else, a person answers it. Checked by
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from support_agent.answer.sources import RenderedPacket
-from support_agent.cases.commands import given_in
+from support_agent.cases.commands import case_named_in, given_in
 from support_agent.cases.route import own_addresses, staff_addresses
 from support_agent.cases.senders import Senders
 from support_agent.config.settings import Settings
@@ -108,16 +108,16 @@ class Threads:
 
     def packet_answered_by(self, message: Message) -> OutboxRecord | None:
         """The packet of a case that a staff mail is about: the one it replies to, else the last of the case that its
-        command names.
+        command or its subject names.
 
-        An alarm and a digest are about no case: they are stored beside any customer's mail.
+        An alarm and a digest are about no case: they are stored beside any customer's mail. Some mail programs drop the
+        ids of what they answer.
         """
         if (named := self.packet_named_by(message)) is not None:
             return named if named.case_id is not None else None
         given = given_in(message)
-        if given is None or given.case_id is None:
-            return None
-        packets = self.packets_of(given.case_id)
+        case_id = given.case_id if given is not None and given.case_id is not None else case_named_in(message)
+        packets = self.packets_of(case_id) if case_id is not None else []
         return packets[-1] if packets else None
 
     def packets_of(self, case_id: CaseId) -> list[OutboxRecord]:

@@ -110,11 +110,13 @@ class StaffReplies:
             return "it reads like an automatic reply or a bounce"
         if why := _why_refused(screening):
             return why
-        if packet is not None and packet.kind is OutgoingKind.HELD:
+        if packet is None:
+            return "your reply names no packet: answer the packet itself, or use its link commands"
+        if packet.kind is OutgoingKind.HELD:
             return (
                 "it answers the notice of an answer that leaves by itself: undo that answer, then a person has the case"
             )
-        if packet is not None and not self.routing.threads.is_direct_answer(mail.message, packet):
+        if not self.routing.threads.is_direct_answer(mail.message, packet):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
         return ""
 

@@ -113,16 +113,24 @@ ALTERED = (
         is_told=True,
     ),
     Attack("a key that nobody made", lambda given: with_key(given, "A" * 26), is_told=True),
-    Attack("no key", lambda given: approve(given, subject=f"[{given.answer.case_id}] approve")),
-    Attack("half a key", lambda given: with_key(given, key_of(given.lines["approve"])[:13])),
+    Attack("no key", lambda given: approve(given, subject=f"[{given.answer.case_id}] approve"), is_told=True),
+    Attack("half a key", lambda given: with_key(given, key_of(given.lines["approve"])[:13]), is_told=True),
     Attack("a case that does not exist", lambda given: edited(given, str(given.answer.case_id), "nocase0000")),
-    Attack("more than the command", lambda given: approve(given, subject=f"{given.lines['approve']} please")),
+    Attack(
+        "more than the command",
+        lambda given: approve(given, subject=f"{given.lines['approve']} please"),
+        is_told=True,
+    ),
     Attack(
         "an objection below the command in the subject",
         lambda given: write("No! Do not send this.", subject=f"Re: {given.lines['approve']}", sender=DESK),
         is_told=True,
     ),
-    Attack("two commands", lambda given: approve(given, subject=f"{given.lines['close']} {given.lines['approve']}")),
+    Attack(
+        "two commands",
+        lambda given: approve(given, subject=f"{given.lines['close']} {given.lines['approve']}"),
+        is_told=True,
+    ),
 )
 """What a slip, a bad mail program or a guess makes of a line."""
 

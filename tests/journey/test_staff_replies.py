@@ -13,7 +13,7 @@ from support_agent.store.records import (
     MailStatus,
     OutgoingKind,
 )
-from tests.fakes_desk import digest, held_in
+from tests.fakes_desk import digest, held_in, lines_of
 from tests.fakes_journey import (
     ANNA,
     DESK,
@@ -362,6 +362,76 @@ def test_s12_a_machine_at_the_desk_that_answers_each_notice_is_told_so_often_and
     office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
     colleague, _ = office.handle(write(words, sender=JAMES, in_reply_to=packet, number=9))
     assert set(office.sent(colleague)) == {FAILURE}
+
+
+WITHOUT_PACKET = pytest.mark.parametrize("in_reply_to", [None, "<unknown@harborfile.example>"])
+
+
+@WITHOUT_PACKET
+@pytest.mark.parametrize("prefix", ["Re: ", "AW: Re: ", ""])
+def test_s16_a_staff_reply_that_names_its_case_and_no_packet_goes_back_to_its_writer(
+    office: Office, prefix: str, in_reply_to: str | None
+) -> None:
+    """Failure: of a mail program that drops the ids, the reply opened a case with the desk as its customer."""
+    first, _ = office.handle(write(HUMAN, subject="My card"))
+    packet = office.sent(first)[PACKET]
+    subject = prefix + opened(packet)["Subject"]
+    raw = write("We look at it.", sender=DESK, subject=subject, in_reply_to=in_reply_to, number=2)
+    reply, _ = office.handle(raw)
+    sent = office.sent(reply)
+    assert (set(sent), sent[FAILURE].recipient) == ({FAILURE}, DESK)
+    why = "your reply names no packet: answer the packet itself, or use its link commands"
+    assert reason_told(office, reply, FAILURE) == ("not_passed_on", why)
+    assert one(office, reply).case_id == packet.case_id
+    again, _ = office.handle(
+        write("What now?", sender=DESK, in_reply_to=sent[FAILURE].message_id, subject=subject, number=3)
+    )
+    assert set(office.sent(again)) == {FAILURE}
+
+
+def test_s12_staff_replies_that_name_no_packet_are_told_up_to_the_limits(office: Office) -> None:
+    """A program at the desk may answer each notice: by the day's limit, and in a case by that for bulk mail."""
+    office = with_agent(office, max_packets_per_sender_a_day=5)
+    first, _ = office.handle(write(HUMAN))
+    subject = f"Re: {opened(office.sent(first)[PACKET])['Subject']}"
+    bulk = [BULK[0] + write("Ticket.", sender=DESK, subject=subject, number=number) for number in range(2, 6)]
+    assert [set(office.sent(office.handle(raw)[0])) for raw in bulk] == [{FAILURE}] * 3 + [set()]
+    replies = [write("We look at it.", sender=DESK, subject=subject, number=number) for number in range(6, 8)]
+    assert [set(office.sent(office.handle(raw)[0])) for raw in replies] == [{FAILURE}, set()]
+
+
+@WITHOUT_PACKET
+@pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])
+def test_s22_a_case_in_the_subject_means_nothing_for_anybody_but_proven_staff(
+    office: Office, sender: str, proof: str | None, in_reply_to: str | None
+) -> None:
+    first, _ = office.handle(write(HUMAN))
+    case_id = one(office, first).case_id
+    subject = f"Re: [{case_id}] A question"
+    raw = write(REFUND, sender=sender, proof=proof, subject=subject, in_reply_to=in_reply_to, number=2)
+    mail_id, _ = office.handle(raw)
+    assert one(office, mail_id).case_id != case_id
+    assert not {FAILURE, PERSON_REPLY} & set(office.sent(mail_id))
+
+
+def test_s22_a_case_in_the_subject_of_staff_that_has_no_packet_is_no_case(office: Office) -> None:
+    """The mail is handled as any of theirs: it answers nothing of ours."""
+    first, _ = office.handle(write(REFUND))
+    case_id = one(office, first).case_id
+    mail_id, _ = office.handle(write(REFUND, sender=DESK, subject=f"Re: [{case_id}] A question", number=2))
+    assert one(office, mail_id).case_id != case_id
+    assert FAILURE not in office.sent(mail_id)
+
+
+@pytest.mark.parametrize("has_case", [True, False])
+def test_a_command_above_a_quotation_works_without_the_packets_id(office: Office, has_case: bool) -> None:
+    """Its key fits one packet of the case alone, which the line or the subject names."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET]
+    line = lines_of(packet)["close"]
+    words = line if has_case else line.partition("] ")[2]
+    office.handle(write(words, sender=DESK, subject=f"Re: {opened(packet)['Subject']}", number=2))
+    assert state(office, first) is CaseState.CLOSED
 
 
 def test_s16_copy_of_what_staff_write_to_each_other_is_not_passed_on(office: Office) -> None:
