@@ -93,7 +93,7 @@ class Handling:
     def mails_with_answers_to_leave(self, case_id: CaseId, address: str) -> frozenset[MailId]:
         """The mails whose answers to this address have not left yet, and still may: a proposal while it waits."""
         waiting = self.store.waits.mails(case_id)
-        rows = self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER)
+        rows = self.store.deliveries.in_case(case_id, OutgoingKind.ANSWER)
         unsent = (row for row in rows if row.recipient == address and row.status in MAY_STILL_LEAVE)
         return frozenset(
             row.mail_id for row in unsent if row.status is not OutboxStatus.PROPOSED or row.mail_id in waiting
@@ -122,7 +122,7 @@ class Handling:
             only_for: Cancel only those to this mail; None: all.
         """
         detail = f"the case is closed, by {who}" if only_for is None else f"withdrawn, by {who}"
-        for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER):
+        for row in self.store.deliveries.in_case(case_id, OutgoingKind.ANSWER):
             is_others = only_to not in ("", row.recipient) or only_for not in (None, row.mail_id)
             if row.status not in WAITING or is_others or self.store.waits.is_of_person(row.id):
                 continue

@@ -32,7 +32,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, OutboxRecord, OutgoingKind
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, OutboxEntry, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -121,7 +121,7 @@ class CaseRouting:
         has_person = case is not None and case.state is CaseState.WITH_PERSON
         return has_person and bool(self.store.waits.mails(case_id))
 
-    def mails_that_wait(self, case_id: CaseId, after: OutboxRecord | None = None) -> list[MailRecord]:
+    def mails_that_wait(self, case_id: CaseId, after: OutboxEntry | None = None) -> list[MailRecord]:
         """The customers' mails of a case that wait for a person's answer.
 
         Args:

@@ -21,7 +21,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxRecord, OutgoingKind
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxEntry, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 
 
@@ -77,7 +77,7 @@ class Threads:
             return ""
         return f"it answers our {record.kind.value} to {record.recipient}"
 
-    def is_direct_answer(self, message: Message, packet: OutboxRecord) -> bool:
+    def is_direct_answer(self, message: Message, packet: OutboxEntry) -> bool:
         """Whether a mail answers the packet itself and is addressed to us; mail between staff must not reach the
         customer.
         """
@@ -102,11 +102,11 @@ class Threads:
         """The mails of ours that a mail answers, the nearest first."""
         return (record for id_ in _references(message) for record in self.store.outbox.find(message_id=id_))
 
-    def names(self, message: Message, packet: OutboxRecord) -> bool:
+    def names(self, message: Message, packet: OutboxEntry) -> bool:
         """Whether a mail replies to this packet, by its keyed id."""
         return packet.message_id in _references(message)
 
-    def packet_answered_by(self, message: Message) -> OutboxRecord | None:
+    def packet_answered_by(self, message: Message) -> OutboxEntry | None:
         """The packet of a case that a staff mail is about: the one it replies to, else the last of the case that its
         command or its subject names.
 
@@ -120,22 +120,28 @@ class Threads:
         packets = self.packets_of(case_id) if case_id is not None else []
         return packets[-1] if packets else None
 
-    def packets_of(self, case_id: CaseId) -> list[OutboxRecord]:
-        """The packets and notices of a case, the oldest first."""
-        return [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
+    def packets_of(self, case_id: CaseId) -> list[OutboxEntry]:
+        """The packets and notices of a case that can be read, the oldest first."""
+        return [row for row in self.mails_of(case_id) if row.kind.is_for_desk]
 
-    def packet_as_sent(self, packet: OutboxRecord) -> RenderedPacket | None:
+    def mails_of(self, case_id: CaseId) -> list[OutboxEntry]:
+        """Our mails of a case, the oldest first, without those that cannot be read because a key is gone."""
+        rows = self.store.deliveries.in_case(case_id)
+        unreadable = self.store.sealing.unreadable({row.mail_id for row in rows})
+        return [row for row in rows if row.mail_id not in unreadable]
+
+    def packet_as_sent(self, packet: OutboxEntry) -> RenderedPacket | None:
         """A packet as it was rendered."""
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         return RenderedPacket.model_validate(record.spans) if record is not None else None
 
-    def customer_mail_of(self, packet: OutboxRecord) -> MailId | None:
+    def customer_mail_of(self, packet: OutboxEntry) -> MailId | None:
         """The customer's mail that a packet is about; None: it is about none that is known."""
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         about = record.payload.get("about_mail_id") if record is not None else None
         return self.mail_about(packet, None if about is None else str(about))
 
-    def mail_about(self, packet: OutboxRecord, about_mail_id: str | None) -> MailId | None:
+    def mail_about(self, packet: OutboxEntry, about_mail_id: str | None) -> MailId | None:
         """As `customer_mail_of`, by what the packet says of it.
 
         Those of version 0.1.0 say nothing: they are about the mail that they were made for, but a notice about a mail

@@ -33,7 +33,7 @@ from support_agent.store.records import (
     CaseRecord,
     MailId,
     MailStatus,
-    OutboxRecord,
+    OutboxEntry,
     OutgoingKind,
     mail_id_of,
 )
@@ -152,7 +152,7 @@ def _check_words(desk: Desk, offer: Offer, raw: bytes) -> None:
         raise PermanentError(f"you wrote exactly these words at {when}: to write again, change them", code=REFUSED)
 
 
-def _mail(desk: Desk, person: Person, packet: OutboxRecord, act: Act) -> bytes:
+def _mail(desk: Desk, person: Person, packet: OutboxEntry, act: Act) -> bytes:
     """The act as a mail. It has no date and fixed boundaries: the same act has the same bytes."""
     message = EmailMessage(policy=UNFOLDED)
     message["From"] = person.address

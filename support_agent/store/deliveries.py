@@ -23,6 +23,7 @@ from support_agent.store.database import Database
 from support_agent.store.outbox import LOST
 from support_agent.store.records import (
     CUSTOMER_KINDS,
+    CaseId,
     DeliverySource,
     DeliveryUpdate,
     MailId,
@@ -142,6 +143,14 @@ class Deliveries:
         )
         with self.database.read() as connection:
             return tuple(DeliveryUpdate.model_validate(row) for row in connection.execute(query))
+
+    def in_case(self, case_id: CaseId, kind: OutgoingKind | None = None) -> tuple[OutboxEntry, ...]:
+        """Return our mails of a case, or those of one kind, the oldest first."""
+        query = _ENTRIES.where(col(OutboxRow.case_id) == case_id).order_by(*_IN_ORDER)
+        if kind is not None:
+            query = query.where(col(OutboxRow.kind) == kind)
+        with self.database.read() as connection:
+            return _entries(connection, query)
 
     def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxEntry, ...]:
         """Return the customers' mails that are `failed`, `uncertain` or undone, and that the desk was not notified of.

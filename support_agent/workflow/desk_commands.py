@@ -36,6 +36,7 @@ from support_agent.store.records import (
     CaseId,
     DeliverySource,
     MailId,
+    OutboxEntry,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
@@ -58,7 +59,7 @@ GOING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT, OutboxStat
 class Offer(NamedTuple):
     """What the commands of a packet are about now, and their keys; one without a key has no subject or was given."""
 
-    packet: OutboxRecord
+    packet: OutboxEntry
     customer_mail: ReceivedMail
     proposed: OutboxRecord | None
     keys: Mapping[Command, str]
@@ -67,7 +68,7 @@ class Offer(NamedTuple):
 class Fitting(NamedTuple):
     """The packet whose key a command has, and the customer's mail that it is about."""
 
-    row: OutboxRecord
+    row: OutboxEntry
     packet: Packet
     customer_mail: ReceivedMail
 
@@ -152,7 +153,7 @@ class DeskCommands:
         return any(self.store.used_keys.is_used(desk_key(secret, *parts)) for secret in usable)
 
     def pass_on(
-        self, mail: RoutedMail, packet: OutboxRecord | None, customer_mail: ReceivedMail | None, text: str
+        self, mail: RoutedMail, packet: OutboxEntry | None, customer_mail: ReceivedMail | None, text: str
     ) -> Callable[[], object]:
         """What passes a staff member's own words and files on to the customer; what forbids it is found before.
 
@@ -194,8 +195,8 @@ class DeskCommands:
 
     def _times_passed_on(self, mail: RoutedMail, words: str) -> int:
         """How many other replies of the staff in the case have these words."""
-        rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.PERSON_REPLY)
-        others = (row for row in rows if row.mail_id != mail.id)
+        rows = self.routing.threads.mails_of(mail.route.case_id)
+        others = (row for row in rows if row.kind is OutgoingKind.PERSON_REPLY and row.mail_id != mail.id)
         replies = (self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number) for row in others)
         said = (str(reply.payload.get("words", "")) for reply in replies if reply is not None)
         return sum(text.strip() == words.strip() for text in said)
@@ -243,14 +244,14 @@ class DeskCommands:
                 return found
         return None
 
-    def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
-        """What the keys of a packet are bound to now; None: it has none."""
+    def _ticket(self, row: OutboxEntry) -> tuple[Fitting, Ticket] | None:
+        """What the keys of a packet are bound to now; None: it has none, or its customer's mail cannot be read."""
         record = self.store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         packet = Packet.model_validate(record.payload) if record is not None else None
         if packet is None or packet.offered_until is None or row.case_id is None:
             return None
         about = self.routing.threads.mail_about(row, packet.about_mail_id)
-        if about is None:
+        if about is None or self.store.sealing.unreadable({about}):
             return None
         customer_mail = self.routing.received(about)
         proposed = self._proposed_of(packet)

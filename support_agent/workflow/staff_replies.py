@@ -23,7 +23,7 @@ from support_agent.errors import PermanentError, SupportAgentError, TransientErr
 from support_agent.mail.machines.screening import AUTO_REPLY_RULE, BOUNCE_RULE, NAME_RULE, REFUSING_RULES, Screening
 from support_agent.mail.message import parse
 from support_agent.outbound.notices import Notices
-from support_agent.store.records import MailStatus, OutboxRecord, OutgoingKind
+from support_agent.store.records import MailStatus, OutboxEntry, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.desk_commands import DeskCommands
 
@@ -99,12 +99,12 @@ class StaffReplies:
     def _has_refusals(self, mail: RoutedMail) -> bool:
         """Whether the writer of a mail that screening refuses had all notices in the case about such mails."""
         mails = self.store.mails
-        rows = self.store.outbox.find(case_id=mail.route.case_id, kind=OutgoingKind.FAILURE)
+        rows = self.store.deliveries.in_case(mail.route.case_id, OutgoingKind.FAILURE)
         others = filter(None, (mails.get(mail_id) for mail_id in {row.mail_id for row in rows} - {mail.id}))
         refused = (one.screening_rule in REFUSING_RULES and one.sender_address == mail.sender.address for one in others)
         return sum(refused) >= MAX_REFUSALS
 
-    def _why_no_reply(self, mail: RoutedMail, packet: OutboxRecord | None, screening: Screening) -> str:
+    def _why_no_reply(self, mail: RoutedMail, packet: OutboxEntry | None, screening: Screening) -> str:
         """Why a staff member's mail is no reply to a customer, or ""."""
         if screening.rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"

@@ -52,7 +52,9 @@ def offered(office: Office, packet: OutboxRecord, author: str) -> OutboxRecord:
     assert offer is not None
     assert offer.customer_mail.message.from_ is not None
     assert offer.customer_mail.message.from_.addr == author
-    return offer.packet
+    packet_as_stored = office.store.outbox.get(offer.packet.id)
+    assert packet_as_stored is not None
+    return packet_as_stored
 
 
 def staffed(office: Office, *staff: str) -> Office:

@@ -39,14 +39,15 @@ from support_agent.store.records import (
 from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
-from tests.fakes_desk import order, proposed_in
+from tests.fakes_desk import lines_of, order, proposed_in, told
 from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.outbound.test_sent_folder import FakeFolders
-from tests.unit.seen import text_of
+from tests.unit.seen import HUMAN, PACKET, one, text_of
 
 SEALS = KeySettings(seals=True)
+BOB = "bob@partner.example"
 NEEDLE = "zanzibarneedle"
 HOW = "How do I cancel?"
 LATE = datetime(2030, 1, 1, tzinfo=UTC)
@@ -233,6 +234,29 @@ def test_a_mail_that_was_being_sent_is_recovered_though_its_key_is_gone(office: 
     take_keys(office, sent[:1], is_destroyed=True)
     assert {row.id for row in office.store.outbox.recover_sending()} == {row.id for row in queued}
     assert office.store.outbox.recover_sending() == ()
+
+
+@pytest.mark.parametrize("command", ["own words", "document 1", "claim", "give back", "close", "spam"])
+@pytest.mark.parametrize(
+    ("is_first", "is_answered", "is_destroyed"), [(True, False, True), (False, False, True), (True, True, False)]
+)
+def test_a_mail_that_cannot_be_read_stops_no_command_about_another_of_its_case(
+    office: Office, command: str, is_first: bool, is_answered: bool, is_destroyed: bool
+) -> None:
+    """Failure: no line of a packet in the case worked, as all packets were read to find the one of the key."""
+    first, _ = office.handle(f"Cc: {BOB}\r\n".encode() + write(HUMAN, sender=JAMES))
+    root = one(office, first).message_id
+    second, _ = office.handle(write(HUMAN, sender=BOB, in_reply_to=root, number=2))
+    gone, left = (first, second) if is_first else (second, first)
+    lost = [gone]
+    if is_answered:
+        lost.append(order(office, lines_of(office.sent(gone)[PACKET])["own words"], "We see.", number=60))
+    line = lines_of(office.sent(left)[PACKET])[command]
+    take_keys(office, lost, is_destroyed=is_destroyed)
+    given = order(office, line, "We look at it." if command == "own words" else "", number=61)
+    assert one(office, given).status is MailStatus.FILED
+    assert told(office, given) == ""
+    assert office.store.used_keys.is_used(line.rpartition(" ")[2])
 
 
 def no_master(folder: Path) -> None:
