@@ -295,6 +295,23 @@ def test_s12_follow_ups_that_wait_for_an_older_mail_take_nobodys_room(office: Of
     assert one(office, mail_id_of(unproven)).status is MailStatus.NEW
 
 
+@pytest.mark.parametrize("proof", [None, "spf", "dmarc"])
+def test_s22_a_strangers_mail_that_waits_in_a_thread_holds_back_no_participant(
+    office: Office, proof: str | None
+) -> None:
+    """It is in a case of its own; the mails of one case are of its participants and the staff, and keep their order."""
+    office = with_agent(office, max_mails_per_hour=6, acknowledges_from_level=3)
+    first, _ = office.handle(write(REFUND))
+    thread = office.sent(first)[ANSWER].message_id
+    for raw in strangers(3):
+        office.handle(raw)
+    stranger = write("And I?", sender=STRANGER, proof=proof, in_reply_to=thread, number=2)
+    assert office.handle(stranger)[1] == "held"
+    both = f"References: {thread} {parse(stranger).message_id}\r\n".encode()
+    follow_up, outcome = office.handle(both + write(CANCEL, in_reply_to=thread, number=3))
+    assert (outcome, one(office, follow_up).case_id) == ("answered", one(office, first).case_id)
+
+
 @pytest.mark.parametrize("kinds", ["automatic", "packets"])
 def test_s12_what_stands_behind_a_plus_makes_no_other_sender(office: Office, kinds: str) -> None:
     """Failure: a machine that answers from a new address each time met no limit but that of the hour."""
