@@ -281,7 +281,8 @@ _AGE = Shape(
         inbound("age_least", format_count, name="least_days"),
         inbound("age_below", format_count, name="below_days", is_optional=True),
         inbound("age_cases", format_count, name="cases"),
-    )
+    ),
+    facts={"is_one_day": lambda age: age.below_days == 1},
 )
 DIGEST = Shape(
     parts=(
@@ -303,6 +304,12 @@ DIGEST = Shape(
         Group("grown", _GROWN, counted("index")),
         Group("ages", _AGE, counted("index")),
     ),
+    facts={
+        "is_one_mail": lambda digest: digest.mails == 1,
+        "is_one_answered": lambda digest: digest.answered == 1,
+        "is_one_case_answered": lambda digest: digest.people_answered == 1,
+        "is_one_case_open": lambda digest: digest.people_open == 1,
+    },
 )
 
 

@@ -92,7 +92,7 @@ def test_it_has_the_numbers_of_coverage(weekly: Office, clock: At) -> None:
         "- 2: document:1 Refund policy",
         "- 1: person_asked_for The customer asks for a person.",
         "- 1: not_covered No document, field, series or record answers the question.",
-        "They answered 1 cases through the desk, 2 are open.",
+        "They answered 1 case through the desk, 2 are open.",
         "Half of the customers waited at most 2.0 hours, nine of ten 2.0.",
         "- document:1 Refund policy: 0 the week before, 2 now",
         "CASES THAT WAIT FOR A PERSON'S ANSWER: 2",
