@@ -29,6 +29,7 @@ class Outside:
     sent_folder: str | None = "Sent"
     sender: Exception | None = None
     model: Scores | Exception = SURE
+    room: Exception | None = None
     entries: int | Exception | None = None
     issuer: Exception | None = None
     cursors: list[Cursor | None] = field(default_factory=list)
@@ -44,13 +45,16 @@ class Outside:
         def ask_model(_: ModelSettings) -> Scores:
             return _given(self.model)
 
+        def require_room(_: ModelSettings, path: Path) -> None:
+            _given(self.room)
+
         def count_entries(_: ChromaSettings) -> int | None:
             return _given(self.entries)
 
         def read_issuer(_: DeskPageSettings) -> object:
             return _given(self.issuer)
 
-        return Probes(now, look_at_mailbox, check_sender, ask_model, count_entries, read_issuer)
+        return Probes(now, look_at_mailbox, check_sender, ask_model, require_room, count_entries, read_issuer)
 
 
 def _given(answer: T | Exception) -> T:

@@ -15,7 +15,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.models.opening import ask_server
+from support_agent.models.opening import ask_server, require_room_for
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.openid import Provider
@@ -58,6 +58,7 @@ def real_probes(now: datetime) -> Probes:
         look_at_mailbox=_look_at_mailbox,
         check_sender=lambda settings: SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now).check(),
         ask_model=ask_server,
+        require_room=require_room_for,
         count_entries=count_entries,
         read_issuer=Provider.read,
     )

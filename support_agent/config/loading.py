@@ -34,6 +34,8 @@ from support_agent.config.sources import (
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 
+BRANDS = "brands.files"
+"""The key that an error of `load_brands` about what brands share begins with."""
 MIN_SECRET_CHARACTERS = 32
 SECRETS = (
     ("imap", "password"),
@@ -88,17 +90,17 @@ def load_brands(settings: Settings) -> dict[str, Settings]:
     brands = {name: load(path) for name, path in settings.brands.files.items()}
     for name, brand in brands.items():
         if brand.brands.files:
-            raise ConfigError(f"brands.files: {name} has brands itself: name all of them in one configuration")
+            raise ConfigError(f"{BRANDS}: {name} has brands itself: name all of them in one configuration")
         if not brand.brands.is_brand:
             raise ConfigError(
-                f"brands.files: {name} does not say that it is a brand: write is_brand = true in its [brands]"
+                f"{BRANDS}: {name} does not say that it is a brand: write is_brand = true in its [brands]"
             )
     owners: dict[tuple[str, str], str] = {}
     for name, brand in {"this mailbox": settings, **brands}.items():
         for what, value in _for_one_alone(brand):
             other = owners.setdefault((what, value), name)
             if other != name:
-                raise ConfigError(f"brands.files: {name} and {other} have the same {what}: each needs its own")
+                raise ConfigError(f"{BRANDS}: {name} and {other} have the same {what}: each needs its own")
     return brands
 
 

@@ -35,11 +35,24 @@ from support_agent.models.language_model import MAX_OPTIONS, Prompt, Scores, Usa
 from support_agent.models.llama_context import MAX_BATCH_TOKENS, ContextPool, LlamaContext, shared_start
 from support_agent.models.memory import require_memory, usable_bytes
 from support_agent.models.option_tree import Logits, TokenNode, build_tree
-from support_agent.models.weights import LlamaWeights
+from support_agent.models.weights import LlamaWeights, ModelShape
 from support_agent.models.writer import Draft, Material, check_writing, writing_prompt
 
 MOST_LIKELY = 40
 """Sample from this many of the likeliest tokens."""
+
+
+def require_room(
+    shape: ModelShape, instances: int, context_tokens: int, usable_bytes: Callable[[], int | None] = usable_bytes
+) -> None:
+    """Refuse several instances that do not fit into memory beside the weights.
+
+    Raises:
+        ConfigError: there is too little memory.
+    """
+    if instances > 1:
+        each = shape.context_bytes(tokens=context_tokens, batch_tokens=MAX_BATCH_TOKENS, outputs=MAX_OPTIONS + 1)
+        require_memory(instances * each, instances, usable_bytes())
 
 
 class LlamaModel:
@@ -74,11 +87,7 @@ class LlamaModel:
         self.weights = LlamaWeights(path)
         self.name = self.weights.name
         self.timeout_s, self.writing_timeout_s = timeout_s, writing_timeout_s
-        if instances > 1:
-            each = self.weights.context_bytes(
-                tokens=context_tokens, batch_tokens=MAX_BATCH_TOKENS, outputs=MAX_OPTIONS + 1
-            )
-            require_memory(instances * each, instances, usable_bytes())
+        require_room(self.weights.shape, instances, context_tokens, usable_bytes)
         n_threads = max(1, (threads or os.cpu_count() or 1) // instances)
         self._open = partial(LlamaContext, self.weights, tokens=context_tokens, threads=n_threads, clock=clock)
         self._clock = clock

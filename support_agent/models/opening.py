@@ -40,6 +40,21 @@ def open_model(settings: Settings, progress: Progress) -> LanguageModel:
             assert_never(never)
 
 
+def require_room_for(settings: ModelSettings, path: Path) -> None:
+    """Refuse several instances of an embedded model that do not fit into memory now; the weights are not loaded.
+
+    Args:
+        path: The GGUF file.
+    Raises:
+        ConfigError: `LlamaModel` would refuse them, too.
+    """
+    from support_agent.models.llama import require_room
+    from support_agent.models.weights import read_shape
+
+    if settings.instances > 1 and (shape := read_shape(path)) is not None:
+        require_room(shape, settings.instances, settings.context_tokens)
+
+
 def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAIModel:
     from support_agent.models.openai import OpenAIModel
 

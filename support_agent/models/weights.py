@@ -7,7 +7,10 @@ tests/integration/models/test_llama.py.
 from __future__ import annotations
 
 import ctypes
+import logging
+import os
 from pathlib import Path
+from typing import NamedTuple
 
 import llama_cpp
 from llama_cpp import llama_cpp as lib
@@ -18,6 +21,57 @@ from support_agent.models.language_model import Prompt
 
 _SPLIT = "\u241e"  # placeholder for the outside text in the chat template
 _LONGEST_PIECE_BYTES = 128
+_LONGEST_NUMBER_BYTES = 32
+_LIBRARY = "llama-cpp-python"
+"""The library prints what the level of this logger lets pass."""
+
+
+class ModelShape(NamedTuple):
+    """The sizes of a model that decide how much memory a context takes."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    embedding: int
+    n_vocab: int
+
+    def context_bytes(self, *, tokens: int, batch_tokens: int, outputs: int) -> int:
+        """About how much memory a context takes.
+
+        Keys and values (16 bits each) of every token in every layer, what attention compares in one batch, and the
+        logits of as many tokens as `outputs`.
+        """
+        values = self.embedding // self.heads * self.kv_heads
+        kept, compared = 2 * 2 * self.layers * values * tokens, 4 * batch_tokens * self.heads * tokens
+        return kept + compared + 4 * outputs * self.n_vocab
+
+
+def read_shape(path: Path) -> ModelShape | None:
+    """The shape that a GGUF file states, without loading the weights; None: it does not state it in numbers."""
+    logging.getLogger(_LIBRARY).setLevel(logging.CRITICAL)
+    parameters = lib.llama_model_default_params()
+    parameters.vocab_only = True
+    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
+    if not model:
+        return None
+    try:
+        name = _stated(model, "general.architecture")
+        keys = ("block_count", "attention.head_count", "attention.head_count_kv", "embedding_length")
+        numbers = [_stated(model, f"{name}.{key}") for key in keys]
+        if not all(number.isdigit() for number in numbers):
+            return None
+        layers, heads, kv_heads, embedding = map(int, numbers)
+        n_vocab = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model))
+        return ModelShape(layers, heads, kv_heads, embedding, n_vocab)
+    finally:
+        lib.llama_model_free(model)
+
+
+def _stated(model: lib.llama_model_p, key: str) -> str:
+    """A short value of the file, "" if there is none."""
+    buffer = ctypes.create_string_buffer(_LONGEST_NUMBER_BYTES)
+    lib.llama_model_meta_val_str(model, key.encode("ascii"), buffer, _LONGEST_NUMBER_BYTES)
+    return buffer.value.decode("utf-8", "replace")
 
 
 class LlamaWeights:
@@ -43,6 +97,13 @@ class LlamaWeights:
         self.model = self._llama._model.model
         self.vocab = lib.llama_model_get_vocab(self.model)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
+        self.shape = ModelShape(
+            layers=lib.llama_model_n_layer(self.model),
+            heads=lib.llama_model_n_head(self.model),
+            kv_heads=lib.llama_model_n_head_kv(self.model),
+            embedding=lib.llama_model_n_embd(self.model),
+            n_vocab=self.n_vocab,
+        )
         self._formatter = self._chat_formatter()
 
     def _chat_formatter(self) -> Jinja2ChatFormatter:
@@ -86,16 +147,6 @@ class LlamaWeights:
         for text, trusted in parts:
             tokens += self.tokens(text, trusted=trusted)
         return tokens + self.tokens(after + prompt.lead, trusted=True)
-
-    def context_bytes(self, *, tokens: int, batch_tokens: int, outputs: int) -> int:
-        """About how much memory a context takes.
-
-        Keys and values (16 bits each) of every token in every layer, what attention compares in one batch, and the
-        logits of as many tokens as `outputs`.
-        """
-        layers, heads = lib.llama_model_n_layer(self.model), lib.llama_model_n_head(self.model)
-        values = lib.llama_model_n_embd(self.model) // heads * lib.llama_model_n_head_kv(self.model)
-        return int(2 * 2 * layers * values * tokens + 4 * batch_tokens * heads * tokens + 4 * outputs * self.n_vocab)
 
     def close(self) -> None:
         """Free the weights, after every context on them; a second call does nothing."""

@@ -20,7 +20,7 @@ from support_agent.company.document_languages import languages_of
 from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
-from support_agent.config.loading import load, load_brands
+from support_agent.config.loading import BRANDS, load, load_brands
 from support_agent.config.mail_servers import OAuthSettings, Server, SignIn
 from support_agent.config.settings import CompanySettings, Settings
 from support_agent.config.sources import ENV_PREFIX, SettingsRefused
@@ -81,8 +81,10 @@ def _brands(settings: Settings, now: datetime, path: Path) -> list[Finding]:
     except SettingsRefused:  # a finding of that file
         return found
     except ConfigError as error:
-        what, _, todo = str(error).removeprefix("brands.files: ").rpartition(": ")
-        return [*found, ConfigFile.read(path).finding("brands.files", what, todo)]
+        where, _, problem = str(error).partition(": ")
+        if where == BRANDS:  # else a finding of that file, too
+            what, _, todo = problem.rpartition(": ")
+            found.append(ConfigFile.read(path).finding(BRANDS, what, todo))
     return found
 
 

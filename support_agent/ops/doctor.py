@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.config.agent import AgentSettings
@@ -39,7 +40,9 @@ from support_agent.ops.store_health import (
     look_at_database,
     look_at_keys,
     look_at_traffic,
+    look_at_workers,
     read_progress,
+    workers,
 )
 from support_agent.planner.calibration import read_calibration
 from support_agent.watch.causes import unreachable
@@ -62,7 +65,8 @@ class Probes:
     """How the checks reach servers and models; see `app.probes`. Each raises the errors of `errors.py`.
 
     `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
-    `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
+    `ask_model` makes one choice on the model's server, `require_room` raises if the instances of the embedded model in
+    a file do not fit into memory, `count_entries` is the number of texts in the vector
     store (None: not filled yet), `read_issuer` reads the document of the desk's page's OpenID Connect provider.
     """
 
@@ -70,6 +74,7 @@ class Probes:
     look_at_mailbox: Callable[[Settings, Cursor | None], SeenMailbox]
     check_sender: Callable[[Settings], None]
     ask_model: Callable[[ModelSettings], Scores]
+    require_room: Callable[[ModelSettings, Path], None]
     count_entries: Callable[[ChromaSettings], int | None]
     read_issuer: Callable[[DeskPageSettings], object]
 
@@ -197,7 +202,10 @@ def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
             path = language_model(model, progress_on(sys.stderr))  # looks at the file, fetches nothing
             yield ok(subject, f"{path}: a GGUF file of your own")
         else:
+            path = LANGUAGE_MODEL.folder(cache_dir(model)) / LANGUAGE_MODEL.entry
             yield _stored(subject, LANGUAGE_MODEL.name, model)
+        if path.is_file() and not workers(settings, probes.now):  # a running worker has its memory already
+            probes.require_room(model, path)
         return
     if probes.ask_model(model).log_probabilities is not None:
         yield ok(subject, f"{model.base_url}: {model.name} made a choice and says how sure it is")
@@ -309,6 +317,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("embedding model", _embedding),
     ("calibration", _calibration),
     ("database", lambda settings, probes: look_at_database(settings, probes.now)),
+    ("workers", lambda settings, probes: look_at_workers(settings, probes.now)),
     ("keys", lambda settings, probes: look_at_keys(settings)),
     ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
     ("alarms", lambda settings, probes: look_at_alarms(settings, probes.now)),

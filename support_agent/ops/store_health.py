@@ -28,7 +28,7 @@ from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind
 from support_agent.tools.ending import Reason
-from support_agent.watch.causes import UNCERTAIN_TODO, causes, limited, paused
+from support_agent.watch.causes import MOST_COUNTED, UNCERTAIN_TODO, causes, limited, paused
 from support_agent.workflow.membership import MAILBOX, WORKER
 
 SMALL_SETBACK = timedelta(minutes=1)
@@ -95,6 +95,29 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         yield from found
 
 
+def workers(settings: Settings, now: datetime) -> frozenset[str]:
+    """The workers that are alive; none where there is no store, or it cannot be read."""
+    try:
+        with current_store(settings) as store:
+            return store.leases.holders(WORKER, now) if store is not None else frozenset()
+    except SupportAgentError:
+        return frozenset()
+
+
+def look_at_workers(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
+    """Who handles mail; a warning if mails wait and nobody does."""
+    subject, alive = "workers", workers(settings, now)
+    with current_store(settings) as store:
+        leading = ", ".join(store.leases.holders(MAILBOX, now)) if store is not None else ""
+        waiting = store.watching.undecided(MOST_COUNTED).number if store is not None else 0
+    if alive:
+        yield ok(subject, f"{len(alive)} running; {leading or 'none of them, for a moment,'} fetches the mailbox")
+    elif waiting:
+        yield warning(subject, f"none is running; not decided yet: {mails(waiting)}", "start `support-agent run`")
+    else:
+        yield ok(subject, "none is running")
+
+
 def look_at_keys(settings: Settings) -> Iterator[Diagnosis]:
     """Whether the keys of encrypted mails are there, and the master key opens them."""
     with current_store(settings) as store:
@@ -112,9 +135,6 @@ def look_at_keys(settings: Settings) -> Iterator[Diagnosis]:
 
 def _kept(store: Store, settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
-    if workers := store.leases.holders(WORKER, now):
-        leading = ", ".join(store.leases.holders(MAILBOX, now)) or "none of them, for a moment,"
-        yield ok("database", f"workers: {len(workers)}; {leading} fetches the mailbox")
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
     if proposed := store.deliveries.unconfirmed((OutboxStatus.PROPOSED,)):

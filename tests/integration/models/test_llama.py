@@ -14,6 +14,7 @@ from support_agent.models import llama
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.llama import LlamaModel
 from support_agent.models.llama_context import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, ROW_GROUP
+from support_agent.models.weights import read_shape
 from tests.servers.llama import CONTEXT_TOKENS
 
 SYSTEM = "You choose what answers a customer's mail."
@@ -122,6 +123,15 @@ def test_instances_that_do_not_fit_into_memory_are_refused(model_file: Path) -> 
     """Before they take it, with the numbers."""
     with pytest.raises(ConfigError, match=r"model\.instances = 3 needs 0\.\d GB beside the weights, of 0\.1 GB"):
         LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, instances=3, usable_bytes=lambda: 100_000_000)
+
+
+@pytest.mark.model
+def test_the_shape_is_read_without_the_weights(llama_model: LlamaModel, model_file: Path, tmp_path: Path) -> None:
+    """`doctor` counts the same memory as the start; a file that states no numbers is not guessed about."""
+    assert read_shape(model_file) == llama_model.weights.shape
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"GGUF, and then something else")
+    assert read_shape(other) is None
 
 
 @pytest.mark.model

@@ -162,4 +162,12 @@ def test_check_names_what_is_wrong_in_a_brands_file_and_between_brands(two: Path
 
 def test_check_names_a_brands_file_that_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path, "support@main.example", '[brands]\nfiles = { shop = "shop/support-agent.toml" }\n')
-    assert any("shop/support-agent.toml" in str(finding) for finding in check_file(path, NOON))
+    (missing,) = [finding for finding in check_file(path, NOON) if "shop/support-agent.toml" in str(finding)]
+    assert "no such file" in missing.what
+
+
+def test_check_names_a_brands_file_that_is_no_toml_once(two: Path) -> None:
+    shop = two.parent / "shop" / "support-agent.toml"
+    shop.write_text("[agent\n", "utf-8")
+    (broken,) = [finding for finding in check_file(two, NOON) if str(shop) in str(finding)]
+    assert (broken.path, broken.line) == (shop, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,27 @@ def test_models_of_the_right_size_that_nobody_verified_are_a_warning(settings: S
     for diagnosis in models_of(settings):
         assert (diagnosis.severity, "not verified yet" in diagnosis.what) == (Health.WARNING, True)
         assert "model verify" in diagnosis.todo
+
+
+TOO_LITTLE = ConfigError("model.instances = 8 needs 3.8 GB beside the weights, of 2.1 GB: lower model.instances")
+
+
+def test_instances_that_do_not_fit_into_memory_are_an_error(settings: Settings) -> None:
+    """The start would refuse them."""
+    put_models(settings, is_stamped=True)
+    fine, refused = of(diagnose(settings, Outside(room=TOO_LITTLE).probes()), "model")
+    assert (fine.severity, refused.severity) == (Health.OK, Health.ERROR)
+    assert (refused.what, refused.todo) == (
+        "model.instances = 8 needs 3.8 GB beside the weights, of 2.1 GB",
+        "lower model.instances",
+    )
+
+
+def test_the_memory_of_a_running_worker_is_not_counted_twice(settings: Settings, store: Store) -> None:
+    """What the worker took is missing from what is left."""
+    put_models(settings, is_stamped=True)
+    assert store.leases.take("worker:a", "a", timedelta(days=1), NOON)
+    assert the("model", settings, Outside(room=TOO_LITTLE)).severity is Health.OK
 
 
 def test_an_embedding_model_that_is_off_is_not_looked_for(settings: Settings) -> None:

@@ -73,8 +73,17 @@ def test_the_workers_on_the_store_are_told_and_who_leads(settings: Settings, sto
     for name in ("a", "b"):
         assert store.leases.take(f"worker:{name}", name, timedelta(days=1), NOON)
     assert store.leases.take("mailbox", "a", timedelta(days=1), NOON)
-    told = [found.what for found in look_at_database(settings, NOON)]
-    assert "workers: 2; a fetches the mailbox" in told
+    assert the("workers", settings).what == "2 running; a fetches the mailbox"
+
+
+def test_no_worker_is_said_and_a_warning_if_mails_wait(settings: Settings, store: Store) -> None:
+    """Failure: the only worker had died, and nothing in the report was about workers."""
+    idle = the("workers", settings)
+    assert (idle.severity, idle.what) == (Health.OK, "none is running")
+    record(store, 1)
+    stopped = the("workers", settings)
+    assert (stopped.severity, stopped.what) == (Health.WARNING, "none is running; not decided yet: 1 mail")
+    assert "support-agent run" in stopped.todo
 
 
 @pytest.mark.parametrize(
