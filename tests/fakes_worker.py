@@ -81,6 +81,9 @@ class FakeMailbox:
     def end(self) -> Cursor:
         return self.resume(None).model_copy(update={"last_uid": len(self.mails)})
 
+    def count_after(self, cursor: Cursor | None) -> int:
+        return len(self.mails) - self.resume(cursor).last_uid
+
     @property
     def can_idle(self) -> bool:
         return False

@@ -52,6 +52,9 @@ class Inbox(IdleMailbox, SentLookup, Protocol):
     def end(self) -> Cursor:
         """The cursor after the newest mail."""
 
+    def count_after(self, cursor: Cursor | None) -> int:
+        """How many mails are after a cursor; None counts all."""
+
     def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
         """The mails after a cursor from `resume` or `end`, in the order of their UIDs."""
 
@@ -147,6 +150,7 @@ class Intake:
             log.critical("folder_renumbered", folder=cursor.folder, rescan_until=cursor.rescan_until)
         elif self.settings.imap.skip_existing:
             cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
+            log.info("existing_mails_left_alone", folder=cursor.folder, mails=mailbox.count_after(None))
         else:
             cursor = mailbox.resume(None)
         self.store.cursors.move(cursor)

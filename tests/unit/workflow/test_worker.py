@@ -68,11 +68,14 @@ def test_mails_of_one_thread_have_one_key_which_is_no_header(office: Office) -> 
 def test_first_start_may_leave_old_mail_alone(office: Office) -> None:
     office = with_imap(office, skip_existing=True)
     shift = Shift(office, FakeMailbox([write(REFUND), write(CANCEL)]))
-    shift.work()
-    assert (office.store.mails.find(), shift.mailbox.handled) == ((), [])
-    shift.mailbox.mails.append(write(REFUND, sender=JAMES))
-    shift.work()
+    with capture_logs() as logs:
+        shift.work()
+        assert (office.store.mails.find(), shift.mailbox.handled) == ((), [])
+        shift.mailbox.mails.append(write(REFUND, sender=JAMES))
+        shift.work()
     assert recipients(office) == [JAMES]
+    counted = [(entry["folder"], entry["mails"]) for entry in logs if entry["event"] == "existing_mails_left_alone"]
+    assert counted == [("INBOX", 2)], "only the first start counts them"
 
 
 def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_renumbered(office: Office) -> None:
