@@ -9,11 +9,11 @@ Source: temperature and bias as in Guo et al. 2017; fixed sequence of tests as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from math import ceil, exp, log
-from typing import NamedTuple, get_args
+from typing import NamedTuple, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.mail.machines import screening
 from support_agent.mail.message import Message
 from support_agent.ops.evals.intents import DecidedQuestion, Way, decided_of
-from support_agent.ops.evals.leaving_out import LabelledQuestion, examples_of, left_out, of_mails, without_topic
+from support_agent.ops.evals.leaving_out import EVERY, LabelledQuestion, examples_of, left_out, of_mails, without_topic
 from support_agent.ops.evals.mail_labels import MailLabel
 from support_agent.ops.evals.measures import CERTAINTY, Ranked, bounds, calibration_error
 from support_agent.ops.evals.opening import open_chooser, open_search
@@ -41,6 +41,7 @@ from support_agent.planner.choice import NONE_KEY, Choice, Chooser
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.topics import topic_option
 
+T = TypeVar("T")
 LEAST = 1e-9
 """Smallest probability in a logarithm."""
 SHARPNESS_PRIOR, SHIFT_PRIOR = 0.25, 0.5
@@ -49,6 +50,19 @@ STEPS = 100
 """Only hundredths are tried as thresholds."""
 FEWEST_WRONG = 3
 """While there are too few answers, fewer wrong ones raise no threshold."""
+
+
+class Track(Protocol):
+    """Shows how far a loop is."""
+
+    def __call__(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
+        """The items; `total` is how many there are, or at most may be."""
+        ...
+
+
+def untracked(items: Iterable[T], what: str, total: int) -> Iterable[T]:
+    """Shows nothing."""
+    return items
 
 
 class Fit(NamedTuple):
@@ -60,26 +74,32 @@ class Fit(NamedTuple):
 
 
 def calibrate(
-    settings: Settings, risk: float, labels: Sequence[MailLabel], made_at: datetime
+    settings: Settings, risk: float, labels: Sequence[MailLabel], made_at: datetime, track: Track
 ) -> tuple[CompanyCalibration, Fit]:
     """Adjust the choice to the company of the configuration.
 
     Args:
         risk: The share of wrong answers that is allowed, 0..1.
         labels: Labelled mails of the company; their questions are added to its example questions.
+        track: Shows how far it is: it takes minutes.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
     company, planner = Company.load(settings.company), settings.planner
     topics, search = topics_of(company), open_search(settings)
     examples = examples_of(company, topics)
-    groups = [list(left_out(topics, examples, search)), list(without_topic(topics, examples, search))]
+    every = sum(len(alike) for own in examples.values() for alike in own)
+    third = sum(len(alike) for own in examples.values() for alike in own[::EVERY])
+    groups = [
+        list(track(left_out(topics, examples, search), "questions without their example", every)),
+        list(track(without_topic(topics, examples, search), "questions without their topic", third)),
+    ]
     search.update(topics)
     groups.append(list(of_mails(labels, search, partial(_reaches_choice, settings, company))))
     options = {topic.key: topic_option(topic.key, company.by_number, company.accounts) for topic in topics}
     with open_chooser(settings) as chooser:
         way = Way(chooser, options, planner.threshold_answer, planner.shortlist)
-        found = fit([one for group in groups for one in group], way)
+        found = fit([one for group in groups for one in group], way, track)
     made = CompanyCalibration(
         made_at=made_at,
         risk=risk,
@@ -104,19 +124,20 @@ def _reaches_choice(settings: Settings, company: Company, message: Message) -> b
     return found.verdict is screening.Verdict.ANSWER
 
 
-def fit(asked: Sequence[LabelledQuestion], way: Way) -> Fit:
+def fit(asked: Sequence[LabelledQuestion], way: Way, track: Track = untracked) -> Fit:
     """Fit the calibration to questions whose right topics are known, then decide them again with it.
 
     Args:
         way: How to decide, without a calibration.
+        track: Shows how far it is.
     """
-    choices = [way.choose(one.question, one.matches) for one in asked]
+    choices = [way.choose(one.question, one.matches) for one in track(asked, "questions decided", len(asked))]
     calibration = fitted([(choice, one.right) for choice, one in zip(choices, asked, strict=True)])
     chooser = way.chooser
     adjusted = way._replace(
         chooser=Chooser(chooser.model, chooser.combiner, calibration=calibration, model_votes=chooser.model_votes)
     )
-    again = [adjusted.choose(one.question, one.matches) for one in asked]
+    again = [adjusted.choose(one.question, one.matches) for one in track(asked, "decided again", len(asked))]
     before, after = (
         [decided_of(choice, one.right - {NONE_KEY}, way.least) for choice, one in zip(of, asked, strict=True)]
         for of in (choices, again)

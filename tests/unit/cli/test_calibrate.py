@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -83,6 +84,26 @@ def test_what_is_written_is_what_the_planner_works_with(workspace: Path, capsys:
     assert (used.version, used.sharpness) == (kept.version, kept.sharpness)
     doubtful = settings.model_copy(update={"planner": settings.planner.model_copy(update={"model_votes": "always"})})
     assert open_calibration(doubtful, company) == Calibration()
+
+
+def test_a_person_sees_how_far_it_is(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure: minutes of silence, without a sign that anything went on."""
+    seen: dict[str, tuple[int, int]] = {}
+
+    def counted(items: Iterable[object], what: str, total: int) -> Iterable[object]:
+        found = list(items)
+        seen[what] = (len(found), total)
+        return found
+
+    monkeypatch.setattr("support_agent.cli.calibrate.tracked", counted)
+    assert run() == 0
+    assert [*seen] == [
+        "questions without their example",
+        "questions without their topic",
+        "questions decided",
+        "decided again",
+    ]
+    assert all(count <= total for count, total in seen.values())
 
 
 def test_labelled_mails_add_their_questions(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -54,6 +54,19 @@ def test_a_person_is_told_where_they_are_and_no_document_changes(
     written = (workspace / "suggested-questions.yaml").read_text("utf-8")
     assert yaml.safe_load(written) == {"questions": ["Will it run on ReactOS?"]}
     assert {path: path.read_bytes() for path in workspace.rglob("policies/**/*") if path.is_file()} == before
+
+
+def test_a_person_sees_how_far_it_is(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model writes for minutes."""
+    seen: list[tuple[str, int]] = []
+
+    def counted(items: Sequence[object], what: str, total: int) -> Sequence[object]:
+        seen.append((what, total))
+        return items
+
+    monkeypatch.setattr("support_agent.cli.policies.tracked", counted)
+    assert run(monkeypatch, ["Will it run on ReactOS?"], "--document", "3", "--count", "1") == 0
+    assert seen == [("documents", 1)]
 
 
 def test_without_any_proposal_it_exits_with_1_and_a_script_is_told_why(

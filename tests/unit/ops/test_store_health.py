@@ -17,7 +17,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.ops.doctor import diagnose
-from support_agent.ops.store_health import ENDS, End, look_at_database, look_at_traffic
+from support_agent.ops.store_health import ENDS, End, look_at_traffic
 from support_agent.store.records import CaseId, MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
