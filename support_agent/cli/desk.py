@@ -46,10 +46,14 @@ def desk(config: ConfigOption = None) -> None:
 
     with open_desk(settings) as (store, wired):
         desk = Desk(settings, store, wired, now, Checkup(settings, real_probes), backtests, bench)
-        page = open_page(desk, typer.echo)
+        page, address = open_page(desk)
         opening = Thread(target=_open_search, args=(wired,), name="opens-the-search")
-        opening.start()
-        serve(page, settings.desk_page, stopped_by_signal())
+
+        def listening() -> None:
+            typer.echo(address)
+            opening.start()
+
+        serve(page, settings.desk_page, stopped_by_signal(), listening)
         opening.join()  # its libraries do not survive a process that ends meanwhile
 
 

@@ -201,8 +201,8 @@ def inspect_(
 ) -> None:
     """Show what the program reads from mails without a model: text, quotation, bounce, screening, sender.
 
-    Nothing is stored or sent. With --json it prints one line for each file. It exits with 0 whatever a file contains; a
-    file that cannot be read gets an `error`. Without a configuration the program does not know your own addresses and
+    Nothing is stored or sent. With --json it prints one line for each file. A file that cannot be read gets an `error`;
+    the others are still read, and the command exits with 1. Without a configuration the program does not know your own addresses and
     border servers: then rule S10 never applies, and every level is 0.
     """
     from support_agent.company.accounts import Accounts
@@ -212,11 +212,14 @@ def inspect_(
     settings = _settings(config, optional=True)
     has_company = config is not None or Path(CONFIG_FILE).is_file()
     accounts = Accounts.load(settings.company.accounts) if has_company else None
+    code = DONE
     for path in mails:
         found = inspect_file(
             path, settings, lambda a: accounts is not None and accounts.customer(a) is not None, _now(), DnsLookup()
         )
         typer.echo(found.model_dump_json(by_alias=True) if as_json else printing.inspection(found))
+        code = FAILED if found.error is not None else code
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -54,8 +54,8 @@ STOP_S = 5
 """Longest wait for requests that still run when the page is stopped."""
 
 
-def open_page(desk: Desk, say: Callable[[str], None]) -> ASGIApp:
-    """The application, ready to be served; the one-time link, or else the address, is said.
+def open_page(desk: Desk) -> tuple[ASGIApp, str]:
+    """The application, ready to be served, and the one-time link to it, or else its address.
 
     Raises:
         ConfigError: nobody could use the page, or others than this machine could; or the OpenID Connect provider
@@ -63,8 +63,8 @@ def open_page(desk: Desk, say: Callable[[str], None]) -> ASGIApp:
     """
     check_people(desk.settings)
     entrance = _entrance(desk)
-    say(entrance.link() if isinstance(entrance, LinkEntrance) else desk.settings.desk_page.origin)
-    return open_site(desk, Sessions(desk.settings.desk_page, desk.now), entrance, PAGES)
+    app = open_site(desk, Sessions(desk.settings.desk_page, desk.now), entrance, PAGES)
+    return app, entrance.link() if isinstance(entrance, LinkEntrance) else desk.settings.desk_page.origin
 
 
 def _entrance(desk: Desk) -> Entrance:
@@ -80,9 +80,11 @@ def _entrance(desk: Desk) -> Entrance:
             return OidcEntrance(page, Provider.read(page), desk.now)
 
 
-def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:
+def serve(app: ASGIApp, page: DeskPageSettings, stop: Event, listening: Callable[[], None]) -> None:
     """Serve until `stop` is set.
 
+    Args:
+        listening: Called when the page can be reached.
     Raises:
         ConfigError: the address is in use, or not one of this machine.
     """
@@ -98,22 +100,23 @@ def serve(app: ASGIApp, page: DeskPageSettings, stop: Event) -> None:
         lifespan="off",
     )
     server = uvicorn.Server(config)
-    # In the main thread the library would take over the signals and end the process by the signal itself.
-    try:
-        with _socket_on(page) as bound:
-            thread = Thread(target=server.run, kwargs={"sockets": [bound]}, name="desk-page")
-            thread.start()
-            stop.wait()
-            server.should_exit = True
-            thread.join()
-    except OSError as error:
-        is_of_resolver = isinstance(error, socket.gaierror)  # its numbers are its own
-        reason = os.strerror(error.errno) if error.errno and not is_of_resolver else str(error)
-        what = f"desk_page: cannot listen on {page.host}:{page.port} ({reason})"
-        raise ConfigError(f"{what}: stop what listens there, or correct desk_page.host or desk_page.port") from error
+    with _socket_on(page) as bound:
+        listening()
+        # In the main thread the library would take over the signals and end the process by the signal itself.
+        thread = Thread(target=server.run, kwargs={"sockets": [bound]}, name="desk-page")
+        thread.start()
+        stop.wait()
+        server.should_exit = True
+        thread.join()
 
 
 def _socket_on(page: DeskPageSettings) -> socket.socket:
     """A socket that listens where the page is served."""
     family = socket.AF_INET6 if ":" in page.host else socket.AF_INET
-    return socket.create_server((page.host, page.port), family=family)
+    try:
+        return socket.create_server((page.host, page.port), family=family)
+    except OSError as error:
+        is_of_resolver = isinstance(error, socket.gaierror)  # its numbers are its own
+        reason = os.strerror(error.errno) if error.errno and not is_of_resolver else str(error)
+        what = f"desk_page: cannot listen on {page.host}:{page.port} ({reason})"
+        raise ConfigError(f"{what}: stop what listens there, or correct desk_page.host or desk_page.port") from error

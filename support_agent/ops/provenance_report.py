@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, assert_never
 
-from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.final_answer import FinalAnswer, Item, RecordItem
 from support_agent.answer.item_kinds import KINDS, VERSION_CHARACTERS, document_named
 from support_agent.answer.sources import (
     AccountSource,
@@ -130,9 +130,9 @@ class WhyFile(Frozen):
 
 
 class Sent(NamedTuple):
-    """What the stored sources of a sent mail do not say: the kinds of its items, and the queries."""
+    """What the stored sources of a sent mail do not say: the items of each block, and the queries."""
 
-    kinds: tuple[tuple[str, ...], ...]
+    items: tuple[tuple[Item, ...], ...]
     queries: Queries | None
 
 
@@ -153,17 +153,16 @@ def lines_of(record: RenderedMailRecord, queries: Queries | None) -> tuple[WhyLi
     if record.kind is OutgoingKind.PERSON_REPLY:
         return _person_lines(record)
     subject, text = _rendered(record)
-    sent = Sent(_kinds(record), queries)
+    sent = Sent(_items(record), queries)
     first = next(_lines(subject, sent), WhyLine(text="", sources=()))
     return first, tuple(_lines(text, sent))
 
 
-def _kinds(record: RenderedMailRecord) -> tuple[tuple[str, ...], ...]:
-    """The item kinds of each block of an answer; other mails have none."""
+def _items(record: RenderedMailRecord) -> tuple[tuple[Item, ...], ...]:
+    """The items of each block of an answer; other mails have none."""
     if record.kind is not OutgoingKind.ANSWER:
         return ()
-    final = FinalAnswer.model_validate(record.payload)
-    return tuple(tuple(item.kind for item in answer.items) for answer in final.answers)
+    return tuple(answer.items for answer in FinalAnswer.model_validate(record.payload).answers)
 
 
 def headers_of(row: OutboxRecord, desk: str) -> tuple[WhyHeader, ...]:
@@ -301,15 +300,21 @@ def _account(source: AccountSource, sent: Sent) -> WhySource:
     Raises:
         PermanentError: the stored answer has no such item, or one without account data (code `record`).
     """
-    kinds = sent.kinds[source.answer] if source.answer < len(sent.kinds) else ()
-    kind = KINDS[kinds[source.item]] if source.item < len(kinds) else None
-    if kind is None or kind.queries is None:
+    items = sent.items[source.answer] if source.answer < len(sent.items) else ()
+    item = items[source.item] if source.item < len(items) else None
+    if item is None or (kind := KINDS[item.kind]).queries is None:
         place = f"answer {source.answer + 1}, item {source.item + 1}"
         what = f"the stored answer and its sources disagree: {source.name} is named as the source of {place}"
         raise PermanentError(f"{what}: restore the store from a backup", code="record")
     known = {} if sent.queries is None else getattr(sent.queries, kind.queries)
     is_queried = any(part.is_queried and part.cited_as == source.part for part in kind.shape.all_parts())
     query = " ".join(known.get(source.name, NOT_STORED).split()) if is_queried else None
-    row = "" if source.row is None else f" {source.row}"
-    what = f"{_KINDS_OF_DATA[kind.queries]} {source.name}, {source.part.replace('_', ' ')}{row}"
+    what = f"{_KINDS_OF_DATA[kind.queries]} {source.name}, {source.part.replace('_', ' ')}{_row(source.row, item)}"
     return WhySource(kind="account", text="", what=what, name=source.name, query=query)
+
+
+def _row(row: int | None, item: Item) -> str:
+    """The number of a table's row, or the name of a record's column."""
+    if row is not None and isinstance(item, RecordItem) and row < len(item.columns):
+        return f" {item.columns[row].column}"
+    return "" if row is None else f" {row}"

@@ -42,3 +42,12 @@ def test_a_page_for_other_machines_needs_a_way_to_sign_in(workspace: Path) -> No
     done = run("desk", folder=workspace, settings={"DESK_PAGE__HOST": "0.0.0.0"})
     assert done.code == 2
     assert "can be reached by other machines" in done.err
+
+
+def test_no_link_is_printed_where_the_port_is_in_use(workspace: Path) -> None:
+    """Failure: the link came first, and led to whatever else listened there."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        done = run("desk", folder=workspace, settings={"DESK_PAGE__PORT": port, "DESK__ADDRESS": "desk@x.example"})
+    assert (done.code, done.out) == (2, "")
+    assert f"desk_page: cannot listen on 127.0.0.1:{port}" in done.err

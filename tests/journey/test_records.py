@@ -50,11 +50,11 @@ def test_the_own_record_is_sent_and_its_sources_are_told(office: Office) -> None
     assert "\n\nInvoice HF-2025-0030\n- Amount: EUR 19.00\n\n" in story.sent[0].text
     (explained,) = why(office.store, mail.case_id)
     sources = {source.what: source for line in explained.lines for source in line.sources}
-    number, value = sources["record invoices, identifier"], sources["record invoices, column value 0"]
+    number, value = sources["record invoices, identifier"], sources["record invoices, column value amount"]
     assert (number.text, value.text) == ("HF-2025-0030", "EUR 19.00")
     assert number.query == value.query
     assert (value.query or "").startswith("SELECT number, issued_on")
-    assert sources["record invoices, column 0"].query is None
+    assert sources["record invoices, column amount"].query is None
 
 
 def test_an_answer_with_a_record_is_replayed_to_the_same_bytes_and_planned_to_the_same_answer(office: Office) -> None:

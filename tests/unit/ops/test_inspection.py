@@ -122,20 +122,21 @@ def test_s15_a_mail_above_the_size_limit_is_read_in_part_and_a_persons(tmp_path:
     assert (found.screening.verdict, found.screening.rule) == (Verdict.DESK, "S15")
 
 
-def test_the_command_prints_one_line_of_json_a_file_and_exits_0_whatever_they_hold(
+def test_the_command_prints_one_line_of_json_a_file_and_exits_1_if_one_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a configuration too: then our own addresses are not known, and S10 cannot hold."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "noise.eml").write_bytes(bytes(range(256)) * 20)
     files = [EMAILS / "not_addressed_to_us.eml", tmp_path / "noise.eml", tmp_path / "missing.eml"]
-    assert run("inspect", "--json", *files) == 0
+    assert run("inspect", "--json", *files) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [list(line) for line in lines] == [KEYS] * 3
     assert [line["file"] for line in lines] == [str(file) for file in files]
     assert lines[0]["screening"] == {"verdict": "answer", "rule": None}
     assert lines[0]["date"].endswith("Z")
     assert [line["error"] is None for line in lines] == [True, True, False]
+    assert run("inspect", *files[:2]) == 0, "whatever a file holds"
 
 
 def test_a_file_name_that_is_no_text_is_printed_as_far_as_it_is(
