@@ -202,8 +202,8 @@ def inspect_(
     """Show what the program reads from mails without a model: text, quotation, bounce, screening, sender.
 
     Nothing is stored or sent. With --json it prints one line for each file. A file that cannot be read gets an `error`;
-    the others are still read, and the command exits with 1. Without a configuration the program does not know your own addresses and
-    border servers: then rule S10 never applies, and every level is 0.
+    the others are still read, and the command exits with 1. Without a configuration the program does not know your own
+    addresses and border servers: then rule S10 never applies, and every level is 0.
     """
     from support_agent.company.accounts import Accounts
     from support_agent.ops.inspection import inspect_file

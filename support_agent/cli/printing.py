@@ -275,11 +275,8 @@ def person_traces(found: PersonData) -> str:
 
 
 def forgotten(done: Forgotten) -> str:
-    """What was deleted, and the receipt."""
-    return "\n".join(
-        [
-            person_traces(done.traces),
-            f"forgotten, with {counted(done.engine_records, 'engine record')}",
-            f"receipt, not kept anywhere: {done.receipt}",
-        ]
-    )
+    """What was deleted, if anything was, and the receipt."""
+    deleted = f"forgotten, with {counted(done.engine_records, 'engine record')}"
+    if done.traces.is_nothing and not done.engine_records:
+        deleted = "nothing was deleted; the audit log has an entry that you asked"
+    return "\n".join([person_traces(done.traces), deleted, f"receipt, not kept anywhere: {done.receipt}"])

@@ -169,11 +169,14 @@ def export(
     from support_agent.ops.person_export import export as export_person
     from support_agent.ops.person_export import opened
 
+    is_kept = False
     with opened(out) as archive:
         for name, settings in _mailboxes(config):
             with open_store(settings) as store:
-                export_person(store, person_of(addresses, settings), archive, name, now())
+                is_kept |= export_person(store, person_of(addresses, settings), archive, name, now())
     typer.echo(str(out))
+    if not is_kept:
+        typer.echo("support-agent: nothing is kept about this person: look whether the address is right", err=True)
 
 
 def _mailboxes(config: Path | None) -> Iterator[tuple[str, Settings]]:

@@ -78,6 +78,11 @@ class PersonData(Frozen):
     aside: tuple[str, ...] = ()
     not_ours: tuple[str, ...] = NOT_OURS
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing that goes."""
+        return not (any(self.kept.counts.values()) or self.results or self.labelled)
+
 
 def person_of(addresses: Sequence[str], settings: Settings) -> PersonAddresses:
     """The person with these addresses.

@@ -61,8 +61,8 @@ def opened(path: Path) -> Iterator[ZipFile]:
         raise
 
 
-def export(store: Store, person: PersonAddresses, archive: ZipFile, brand: str, now: datetime) -> None:
-    """Write what one store keeps about a person.
+def export(store: Store, person: PersonAddresses, archive: ZipFile, brand: str, now: datetime) -> bool:
+    """Write what one store keeps about a person; return whether there was anything.
 
     Args:
         brand: Begins the names of the files; "" for the first mailbox, which also writes the README.
@@ -85,6 +85,7 @@ def export(store: Store, person: PersonAddresses, archive: ZipFile, brand: str, 
         if mail is not None and mail.case_id is None:
             mails += _received(store, person, archive, f"{top}no-case", mail)
     store.audit.add(AuditEvent.EXPORTED, "the operator", now, {"cases": len(kept.cases), "mails": mails})
+    return any(kept.counts.values())
 
 
 def _case(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, case_id: CaseId) -> int:

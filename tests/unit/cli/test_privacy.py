@@ -39,6 +39,23 @@ def test_a_person_is_listed_exported_and_forgotten(
     assert len(office.store.mails.find()) == 1
 
 
+def test_of_a_person_of_whom_nothing_is_kept_nobody_is_told_that_something_was_done(
+    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: "forgotten", of a misspelt address. It is no error: a script may forget a person twice."""
+    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "{office.store.database.url}"\n')
+    monkeypatch.chdir(tmp_path)
+    office.handle(write("Can I get a refund?", sender=ANNA))
+    done = run(capsys, "forget", JAMES)
+    assert done.startswith("nothing is kept about this person\n")
+    assert "\nnothing was deleted; the audit log has an entry that you asked\nreceipt" in done
+    assert "forgotten" not in done
+    cli.app(["export", JAMES, "--out", "james.zip"], standalone_mode=False)
+    assert "nothing is kept about this person" in capsys.readouterr().err
+    cli.app(["export", ANNA, "--out", "anna.zip"], standalone_mode=False)
+    assert capsys.readouterr().err == ""
+
+
 def test_keys_are_not_rotated_beside_a_worker(
     office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
