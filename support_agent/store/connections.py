@@ -20,7 +20,14 @@ from typing import cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.exc import (
+    InterfaceError,
+    InternalError,
+    InvalidatePoolError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from support_agent.core.vanished_server import PROBE_S, PROBES, noticed_within
@@ -35,10 +42,38 @@ PING_AFTER_S = 1.0
 within that time, one statement fails, and is tried again as after any failure of the server."""
 LAST_USED = "last_used"
 """Under this key a connection has the time of its last use, in seconds of the monotonic clock."""
+UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
 RESTORING = "support_agent_restoring"
 """Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 
 _json = partial(json.dumps, allow_nan=False)
+
+
+def sqlite_code(error: SQLAlchemyError) -> str:
+    """The code of SQLite's error; "" of another database."""
+    # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
+    return "_".join(getattr(getattr(error, "orig", None), "sqlite_errorname", "").split("_")[:2])
+
+
+def is_transient(error: SQLAlchemyError) -> bool:
+    """Whether another try may succeed: the database did not answer, and its file can be used."""
+    may_pass = isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout)
+    return may_pass and sqlite_code(error) not in UNUSABLE_FILE
+
+
+def file_exists(path: Path, what: str) -> bool:
+    """Whether a file is there.
+
+    Args:
+        what: What is in it, for a message.
+    Raises:
+        ConfigError: nobody can look: its folder is closed to this user, or its name is impossible.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        why = f"{what} {path} cannot be looked at ({error.strerror})"
+        raise ConfigError(f"{why}: check its folder and its permissions", code="database") from error
 
 
 def open_sqlite(url: URL, timeout_s: float) -> Engine:
@@ -46,6 +81,7 @@ def open_sqlite(url: URL, timeout_s: float) -> Engine:
     path = Path(url.database or "")
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
+    file_exists(path, "the database")
     engine = create_engine(
         url,
         connect_args={"timeout": timeout_s},

@@ -21,13 +21,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, inspect, text
-from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError, StatementError
+from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import col, select
 
 from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.store.connections import WRITES, open_postgresql, open_sqlite, purge, reader_of
+from support_agent.store.connections import (
+    UNUSABLE_FILE,
+    WRITES,
+    is_transient,
+    open_postgresql,
+    open_sqlite,
+    purge,
+    reader_of,
+    sqlite_code,
+)
 from support_agent.store.keys import KeySettings
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, TableRow
@@ -40,7 +49,6 @@ HEAD = "head"
 VERSION_TABLE = "alembic_version"
 UPGRADE_LOCK = 7_103_462_911
 """Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
-UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
 OTHER_SCHEMA = {"42P01", "42703", "42P07", "42701"}
 """SQLSTATEs of a missing table or column, and of one that exists already when a migration creates it."""
 OTHER_IN_SQLITE = re.compile(
@@ -74,14 +82,12 @@ def _translated(error: DBAPIError) -> SupportAgentError:
             " older ones; if that fails as well, restore a backup or name a new database in store.url",
             code="schema",
         )
-    # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
-    name = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
-    if name in UNUSABLE_FILE:
+    if sqlite_code(error) in UNUSABLE_FILE:
         return ConfigError(
             f"the database file cannot be used ({what}): check store.url and its folder", code="database"
         )
-    if isinstance(error, OperationalError | InterfaceError | InternalError):
-        todo = "free space on its disk, or run it again" if name else "see that it runs"
+    if is_transient(error):
+        todo = "free space on its disk, or run it again" if sqlite_code(error) else "see that it runs"
         return TransientError(f"the database did not answer ({what}): {todo}", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")
 

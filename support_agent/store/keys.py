@@ -36,8 +36,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import InterfaceError, InternalError, OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateSchema
 
 from support_agent.config.database_url import default_keys_url, default_master_key_file, normalise_url, shown_url
@@ -45,7 +44,7 @@ from support_agent.config.settings import StoreSettings
 from support_agent.core.size_limits import batches, first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import guard_connections, make_durable, purge
+from support_agent.store.connections import file_exists, guard_connections, is_transient, make_durable, purge
 from support_agent.store.key_files import create_private, file_of, read_master_key
 
 SCHEMA = "support_agent_keys"
@@ -118,7 +117,7 @@ class Keys:
         if self._database is not None:
             return True
         if self._is_sqlite:
-            return file_of(self.url).is_file()
+            return file_exists(file_of(self.url), "the keys")
         with self._looked_into(self.url) as connection:
             return self._has_table(connection)
 
@@ -235,7 +234,7 @@ class Keys:
         """Whether there is a key of a mail; asks without creating anything."""
         url, file = self.url, file_of(self.url)
         if self._is_sqlite:
-            if not file.is_file():
+            if not file_exists(file, "the keys"):
                 return False
             url = URL.create("sqlite", database=f"file:{quote(str(file))}?mode=ro", query={"uri": "true"})
         query = select(self._table.c.mail_id).where(self._table.c.mail_id != CHECK).limit(1)
@@ -370,10 +369,11 @@ class Keys:
             yield
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
-            if isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout):
+            if is_transient(error):
                 todo = "free space on its disk, or run it again" if self._is_sqlite else "see that it runs"
                 raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
-            raise ConfigError(f"the keys cannot be read ({what}): check store.keys_url, or bring them back") from error
+            todo = "check store.keys_url and its permissions, or bring them back"
+            raise ConfigError(f"the keys cannot be read ({what}): {todo}") from error
 
 
 def no_keys(keys: Keys) -> ConfigError:

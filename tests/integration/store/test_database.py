@@ -237,6 +237,15 @@ def test_a_folder_in_place_of_the_file_says_so(tmp_path: Path) -> None:
         store.traffic.totals()
 
 
+def test_a_file_that_nobody_can_look_at_says_so(tmp_path: Path) -> None:
+    """As in a folder that is closed to this user. Failure: an unexpected PermissionError."""
+    with (
+        pytest.raises(ConfigError, match=r"cannot be looked at .*: check its folder and its permissions"),
+        Store.open(f"sqlite:///{tmp_path / ('x' * 300)}", MIGRATIONS),
+    ):
+        pass
+
+
 def test_an_error_shows_nothing_of_the_row(store: Store) -> None:
     """Rule: no body and no address reaches a log, not even through a traceback."""
     with store.database.write() as connection:

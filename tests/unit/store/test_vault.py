@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -149,6 +150,24 @@ def test_keys_that_are_not_there_are_named(vault: Vault, tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="no keys"):
         vault_in(tmp_path).open(box)
     assert not list(tmp_path.glob("store-keys*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("folder.sqlite3", "unable to open database file"),
+        ("text.sqlite3", "file is not a database"),
+        (f"{'x' * 300}.sqlite3", "File name too long"),  # as in a folder that is closed to this user
+    ],
+)
+def test_keys_that_no_second_try_opens_are_an_error_of_the_configuration(name: str, why: str, tmp_path: Path) -> None:
+    """As of a store. Failure: "run it again", or an unexpected PermissionError."""
+    (tmp_path / "folder.sqlite3").mkdir()
+    (tmp_path / "text.sqlite3").write_bytes(b"no database" * 1000)
+    vault = vault_in(tmp_path, KeySettings(seals=True, url=f"sqlite:///{tmp_path / name}"))
+    with pytest.raises(ConfigError, match=re.escape(why)) as caught:
+        vault.keys.check(may_create=True)
+    assert "permissions" in str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
