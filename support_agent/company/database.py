@@ -158,10 +158,11 @@ class ReadOnlyDatabase:
         is_sqlite = self.dialect == "sqlite"
         values = {k: v.isoformat() if is_sqlite and isinstance(v, date) else v for k, v in parameters.items()}
         try:
-            with self._engine.connect() as connection:
-                cursor = connection.execute(text(sql.strip().rstrip(";")), values)
-                columns = tuple(str(key).lower() for key in cursor.keys())  # noqa: SIM118 - a result is no dict
-                rows = tuple(tuple(row) for row in cursor.fetchmany(max_rows + 1))
+            # yield_per: drivers of servers would fetch all rows before the first is read.
+            with self._engine.connect().execution_options(yield_per=max_rows + 1) as connection:
+                with connection.execute(text(sql.strip().rstrip(";")), values) as cursor:
+                    columns = tuple(str(key).lower() for key in cursor.keys())  # noqa: SIM118 - a result is no dict
+                    rows = tuple(tuple(row) for row in cursor.fetchmany(max_rows + 1))
                 connection.rollback()
         except SQLAlchemyError as error:
             raise _mapped(error, self._timeout_s) from None
@@ -214,8 +215,9 @@ class ReadOnlyDatabase:
         connect_args: dict[str, Any] = {}
         if self.dialect == "postgresql":
             limit = f"-c statement_timeout={int(self._timeout_s * 1000)}"
-            # DateStyle: the driver reads no other.
-            options = f"-c default_transaction_read_only=on {limit} -c DateStyle=ISO -c TimeZone={self._zone}"
+            # DateStyle: the driver reads no other. cursor_tuple_fraction: of each cursor all rows are fetched.
+            styles = f"-c DateStyle=ISO -c TimeZone={self._zone} -c cursor_tuple_fraction=1"
+            options = f"-c default_transaction_read_only=on {limit} {styles}"
             connect_args = {**noticed_within(self._timeout_s), "options": options}
         return create_engine(self._url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
 

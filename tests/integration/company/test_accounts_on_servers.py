@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import date
@@ -121,6 +123,42 @@ def test_dates_are_read_however_the_server_writes_them(postgresql: Server, tmp_p
     postgresql.execute(f"ALTER DATABASE {name} SET DateStyle = '{date_style}'")
     with closing(Accounts.load(_accounts(postgresql, tmp_path))) as accounts:
         _check_values(accounts)
+
+
+PEAK = """
+import sys
+from pathlib import Path
+
+from support_agent.company.database import ReadOnlyDatabase
+from support_agent.errors import PermanentError
+
+
+def peak_mb() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1000
+
+
+database = ReadOnlyDatabase(sys.argv[1], 60.0)
+database.select("SELECT 1", {}, 10)
+before = peak_mb()
+try:
+    database.select(sys.argv[2], {}, 10)
+except PermanentError as error:
+    print(error.code, peak_mb() - before)
+database.close()
+"""
+
+
+def test_a_query_for_very_many_rows_costs_the_memory_of_the_allowed_ones(server: Server) -> None:
+    """Failure: the drivers fetched all rows, here 200 MB, before the limit was looked at."""
+    rows = "generate_series(1, 200000)" if server.url.startswith("postgresql") else "seq_1_to_200000"
+    query = f"SELECT repeat('x', 1000) FROM {rows}"
+    said = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PEAK, server.url, query], capture_output=True, text=True, check=True
+    )
+    code, more_mb = said.stdout.split()
+    assert (code, said.stderr) == ("too_many_rows", "")
+    assert int(more_mb) < 50
 
 
 def test_another_customer_whom_the_server_takes_for_the_same_is_refused(mariadb: Server, tmp_path: Path) -> None:
