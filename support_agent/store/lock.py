@@ -30,11 +30,13 @@ HAS_LEASES = text("SELECT to_regclass('leases') IS NOT NULL")
 RENEWED_S = 200
 """A worker renews its lease within so many seconds: a third of the longest `engine.lease_s`."""
 ALIVE = text(
-    "SELECT holder FROM leases WHERE name LIKE 'worker:%' AND expires_at > to_timestamp(0) AND (expires_at >="
-    f" clock_timestamp() OR clock_timestamp() < pg_postmaster_start_time() + interval '{RENEWED_S} seconds') LIMIT 1"
+    "SELECT holder, expires_at < started_until AS was_started, ceil(extract(epoch FROM greatest(expires_at,"
+    " started_until) - clock_timestamp()))::int AS wait_s FROM leases, (SELECT pg_postmaster_start_time() +"
+    f" interval '{RENEWED_S} seconds' AS started_until) AS server WHERE name LIKE 'worker:%' AND expires_at >"
+    " to_timestamp(0) AND greatest(expires_at, started_until) >= clock_timestamp() ORDER BY wait_s DESC LIMIT 1"
 )
-"""Workers that may be alive without their lock: the lease is valid; or it was never given up, and the server was just
-started, so that its holder could not renew it."""
+"""The worker that may be alive without its lock for the longest time, and for how long it has to be waited for: its
+lease is valid; or it was never given up, and the server was just started, so that its holder could not renew it."""
 
 
 def this_process(doing: str = "") -> str:
@@ -112,9 +114,8 @@ def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) ->
             lock = "pg_try_advisory_lock_shared" if is_shared else "pg_try_advisory_lock"
             if not connection.scalar(text(f"SELECT {lock}(:key)"), {"key": RUN_LOCK}):
                 raise _taken(connection.scalar(HOLDER, {"key": RUN_LOCK}) or "")
-            if not is_shared and connection.scalar(HAS_LEASES) and (alive := connection.scalar(ALIVE)):
-                until = f"its lease ends after engine.lease_s, and {RENEWED_S} s after a start of the server"
-                raise _taken(f"{alive}, or it died: {until}")
+            if not is_shared and connection.scalar(HAS_LEASES) and (alive := connection.execute(ALIVE).first()):
+                raise _may_live(alive.holder, alive.wait_s, was_started=alive.was_started)
         yield
     finally:
         connection.close()
@@ -123,3 +124,12 @@ def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) ->
 def _taken(holder: str) -> ConfigError:
     who = f" ({holder})" if holder else ""
     return ConfigError(f"another support-agent runs on this store{who}: stop it first", code="store_taken")
+
+
+def _may_live(worker: str, wait_s: int, *, was_started: bool) -> ConfigError:
+    """A worker has no lock, but it may have lost that in a restart of the server."""
+    when = f"its lease ends in {wait_s} s"
+    if was_started:
+        when = f"the server was just started, and within {wait_s} s a living worker renews its lease"
+    what = f"a support-agent may run on this store ({worker}): {when}"
+    return ConfigError(f"{what}: stop it, or, if it has died, run this again after that time", code="store_taken")

@@ -117,12 +117,16 @@ def test_program_does_not_run_beside_another(tmp_path: Path) -> None:
 
 @pytest.mark.servers
 def test_a_worker_that_lost_its_lock_in_a_restart_of_the_server_is_known_by_its_lease(postgres_store_url: str) -> None:
-    """Else a restore would exchange the store below it."""
+    """Else a restore would exchange the store below it. The message says for how long, and why."""
     with Store.open(postgres_store_url, packaged("migrations")) as store:
-        store.leases.take("worker:w1", "w1", timedelta(minutes=1), utc_now())
-        who = r"another support-agent runs on this store \(w1, or it died"
+        store.leases.take("worker:w1", "w1", timedelta(minutes=10), utc_now())
+        store.leases.take("worker:w2", "w2", timedelta(minutes=5), utc_now())
+        who = (
+            r"may run on this store \(w1\): its lease ends in (599|600) s: stop it, or, if it has died, run"
+        )
         with pytest.raises(ConfigError, match=who), only_process(postgres_store_url, "pid 1 on here"):
             pass
+        store.leases.release("worker:w2", "w2")
         store.leases.release("worker:w1", "w1")
     assert is_free(postgres_store_url)
 
@@ -136,7 +140,8 @@ def test_a_worker_that_could_not_renew_its_lease_before_a_restart_is_waited_for(
         store.leases.take("worker:w1", "w1", timedelta(0), utc_now())
         store.close()
         postgres_cluster.restart()
-        with pytest.raises(ConfigError, match=r"\(w1, or it died"), only_process(postgres_store_url, "pid 1 on here"):
+        who = r"\(w1\): the server was just started, and within (1\d\d|200) s a living worker renews its lease: stop it"
+        with pytest.raises(ConfigError, match=who), only_process(postgres_store_url, "pid 1 on here"):
             pass
         store.leases.release("worker:w1", "w1")
     assert is_free(postgres_store_url)
