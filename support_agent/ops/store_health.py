@@ -26,7 +26,7 @@ from support_agent.store.desk_records import ModeChange
 from support_agent.store.keys import Keys, key_settings
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
-from support_agent.store.watch_records import AlarmKind
+from support_agent.store.watch_records import AlarmKind, ClockTrust
 from support_agent.tools.ending import Reason
 from support_agent.watch.causes import MOST_COUNTED, UNCERTAIN_TODO, causes, limited, paused
 from support_agent.workflow.membership import MAILBOX, WORKER
@@ -282,9 +282,14 @@ def look_at_alarms(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 
 
 def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
-    """Whether the clock went back: then retries wait, and "this month" is another month."""
+    """Whether the clock went back: then retries wait, and "this month" is another month; or leapt ahead."""
     with current_store(settings) as store:
         newest = store.cases.recent(1) if store is not None else ()
+        ends = store.watching.clock_trust() if store is not None else {}
+    doubt = ends.get(ClockTrust.DOUBT)
+    if doubt is not None and ClockTrust.TRUST in ends:
+        what = f"it has leapt ahead, or no worker ran for long: nothing is deleted until {doubt:%Y-%m-%d %H:%M} UTC"
+        yield warning("clock", what, "look whether it is right, and set it if not, best by NTP")
     last_at = newest[0].last_received_at if newest else None
     if last_at is None:
         return

@@ -355,7 +355,9 @@ class AlarmRow(TableRow, table=True):
 
 
 class ExpiryRow(TableRow, table=True):
-    """When a certificate or a token ends, as the newest connection has seen it."""
+    """When something ends (`Expiring`): a certificate or a token, as the newest connection has seen it; trust in the
+    clock.
+    """
 
     __tablename__ = "expiries"
 

@@ -61,6 +61,16 @@ class Expiring(StrEnum):
     REFRESH_TOKEN = "refresh_token"
 
 
+class ClockTrust(StrEnum):
+    """What ends of the trust in the clock; see `workflow.clock_trust`.
+
+    `clock_trust`: until then a reading of the clock is trusted. `clock_doubt`: until then nothing is deleted.
+    """
+
+    TRUST = "clock_trust"
+    DOUBT = "clock_doubt"
+
+
 class WaitCount(NamedTuple):
     """How many wait, counted up to a limit, and since when the oldest does; None: none waits."""
 

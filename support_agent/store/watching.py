@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import TypeVar
 
 from sqlalchemy import delete, func
 from sqlalchemy.dialects import postgresql, sqlite
@@ -19,7 +20,9 @@ from support_agent.store.database import Database
 from support_agent.store.records import MailId, MailStatus, OutboxStatus
 from support_agent.store.rows import affected, insert_into
 from support_agent.store.tables import AlarmRow, ExpiryRow, MailRow, OutboxRow
-from support_agent.store.watch_records import AlarmKind, AlarmRecord, Expiring, WaitCount
+from support_agent.store.watch_records import AlarmKind, AlarmRecord, ClockTrust, Expiring, WaitCount
+
+E = TypeVar("E", Expiring, ClockTrust)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Watching:
         with self.database.read() as connection:
             return connection.scalar(query) or 0
 
-    def note_expiry(self, what: Expiring, ends_at: datetime | None) -> None:
+    def note_expiry(self, what: Expiring | ClockTrust, ends_at: datetime | None) -> None:
         """Record when something ends; None: it is not known any more."""
         with self.database.write() as connection:
             if ends_at is None:
@@ -100,8 +103,16 @@ class Watching:
 
     def expiries(self) -> Mapping[Expiring, datetime]:
         """Return when each thing ends, as far as it is known."""
+        return self._ends(Expiring)
+
+    def clock_trust(self) -> Mapping[ClockTrust, datetime]:
+        """Return when the trust and the doubt in the clock end."""
+        return self._ends(ClockTrust)
+
+    def _ends(self, kind: type[E]) -> dict[E, datetime]:
+        query = select(ExpiryRow).where(col(ExpiryRow.name).in_(list(kind)))
         with self.database.read() as connection:
-            return {Expiring(row.name): row.ends_at for row in connection.execute(select(ExpiryRow))}
+            return {kind(row.name): row.ends_at for row in connection.execute(query)}
 
 
 @cache

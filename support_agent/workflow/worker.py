@@ -26,6 +26,7 @@ from support_agent.store.leases import Lease
 from support_agent.store.records import MailId, MailStatus
 from support_agent.store.store import Store
 from support_agent.transport.mailbox_watcher import Watch
+from support_agent.workflow.clock_trust import is_trusted
 from support_agent.workflow.due_mails import DueMails
 from support_agent.workflow.duties import do_each
 from support_agent.workflow.intake import ALONE, Inbox, Intake
@@ -222,6 +223,8 @@ class Worker:
 
     def _delete_old(self) -> None:
         now = self.now()
+        if not is_trusted(self.store.watching, now):
+            return
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
         deleted = self.store.retention.run(self.settings.store, now)
         self.store.suppressions.delete_expired(now - SUPPRESSIONS_KEPT)

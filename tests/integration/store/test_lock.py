@@ -121,9 +121,7 @@ def test_a_worker_that_lost_its_lock_in_a_restart_of_the_server_is_known_by_its_
     with Store.open(postgres_store_url, packaged("migrations")) as store:
         store.leases.take("worker:w1", "w1", timedelta(minutes=10), utc_now())
         store.leases.take("worker:w2", "w2", timedelta(minutes=5), utc_now())
-        who = (
-            r"may run on this store \(w1\): its lease ends in (599|600) s: stop it, or, if it has died, run"
-        )
+        who = r"may run on this store \(w1\): its lease ends in (599|600) s: stop it, or, if it has died, run"
         with pytest.raises(ConfigError, match=who), only_process(postgres_store_url, "pid 1 on here"):
             pass
         store.leases.release("worker:w2", "w2")

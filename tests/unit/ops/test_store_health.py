@@ -21,6 +21,7 @@ from support_agent.ops.store_health import ENDS, End, look_at_traffic
 from support_agent.store.records import CaseId, MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
+from support_agent.workflow.clock_trust import is_trusted
 from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
 from tests.fakes_doctor import Outside, of, settings_in, the
 from tests.fakes_journey import NOON as NOVEMBER
@@ -245,6 +246,17 @@ def test_a_clock_behind_the_last_mail_is_an_error(
     mail_id = store.mails.record(b"mail", "<1@example.net>", cursor(1), NOON).id
     store.cases.open(case(), mail_id)
     assert the("clock", settings, now=NOON - behind).severity is health
+
+
+def test_a_clock_that_leapt_ahead_is_a_warning(settings: Settings, store: Store) -> None:
+    """Nothing is deleted meanwhile. That the first day is one of doubt, too, is no news."""
+    assert not is_trusted(store.watching, NOON - timedelta(days=1))
+    assert of(diagnose(settings, Outside().probes()), "clock") == []
+    assert is_trusted(store.watching, NOON)
+    assert not is_trusted(store.watching, NOON + timedelta(days=30))
+    diagnosis = the("clock", settings, now=NOON + timedelta(days=30))
+    assert diagnosis.severity is Health.WARNING
+    assert "nothing is deleted until" in diagnosis.what
 
 
 def test_without_a_mail_nothing_is_said_about_the_clock(settings: Settings, store: Store) -> None:
