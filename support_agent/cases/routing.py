@@ -78,7 +78,8 @@ class CaseRouting:
         # A possible copy may already have been passed on, so it is not passed on again.
         is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
         packet = self.threads.packet_answered_by(mail.message) if is_reply else None
-        if packet is not None and packet.case_id is not None:
+        in_case = recorded.case_id if recorded is not None else None
+        if packet is not None and packet.case_id is not None and in_case in (None, packet.case_id):
             self.store.cases.join(mail.id, packet.case_id)
             is_named = self.threads.names(mail.message, packet)
             return Route(
@@ -128,7 +129,8 @@ class CaseRouting:
             after: Only those whose packets were made after this one; a reminder brings no news.
         """
         packets, waiting = self.threads.packets_of(case_id), self.store.waits.mails(case_id)
-        later = packets[packets.index(after) + 1 :] if after in packets else packets
+        ids = [row.id for row in packets]  # the rest of a row may have changed since `after` was read
+        later = packets[ids.index(after.id) + 1 :] if after is not None and after.id in ids else packets
         news = (row for row in later if row.mail_id in waiting and row.kind is not OutgoingKind.REMINDER)
         about = map(self.threads.customer_mail_of, news)
         return list(filter(None, map(self.store.mails.get, dict.fromkeys(filter(None, about)))))

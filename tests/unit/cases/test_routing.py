@@ -51,3 +51,19 @@ def test_desk_is_told_that_a_mail_claims_an_address_of_ours(office: Office, proo
     assert why.startswith(f"{DESK} is an address of ours")
     assert "says that it is from one of our own addresses" in text_of(office.sent(mail_id)[PACKET])
     assert one(office, mail_id).sender_address == DESK != ANNA
+
+
+def test_a_mail_of_the_staff_stays_in_its_case_when_the_case_in_its_subject_gets_a_packet_later(
+    office: Office,
+) -> None:
+    """So does one that an earlier version put into a case of its own. Failure: it was moved, and the desk was reminded
+    of the case that it had left in each round."""
+    first, _ = office.handle(write(REFUND))
+    named = one(office, first).case_id
+    mail_id, _ = office.handle(write(HUMAN, sender=DESK, subject=f"Re: [{named}] A question", number=2))
+    case_id = one(office, mail_id).case_id
+    office.handle(write(HUMAN, in_reply_to=office.sent(first)[ANSWER].message_id, number=3))
+    assert office.stages.routing.threads.packets_of(named)
+    for _ in range(2):
+        assert office.stages.routing.routed(mail_id).route.case_id == case_id
+    assert one(office, mail_id).case_id == case_id != named
