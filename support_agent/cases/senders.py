@@ -54,7 +54,7 @@ class Senders:
         try:
             return self.of(mail)
         except TransientError:
-            return self._identified(mail, TransientError)
+            return self._identified(mail, *UNUSABLE, TransientError)
 
     def record(self, mail_id: MailId, sender: Sender) -> None:
         """Record what `found` has found."""
