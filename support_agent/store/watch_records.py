@@ -62,9 +62,9 @@ class Expiring(StrEnum):
 
 
 class ClockTrust(StrEnum):
-    """What ends of the trust in the clock; see `workflow.clock_trust`.
+    """The two instants that `workflow.clock_trust` records.
 
-    `clock_trust`: until then a reading of the clock is trusted. `clock_doubt`: until then nothing is deleted.
+    Until `clock_trust` a reading of the clock is trusted; until `clock_doubt` nothing is deleted.
     """
 
     TRUST = "clock_trust"

@@ -2,10 +2,11 @@
 
 A reading of the clock is trusted if it is soon after the last trusted one. A later one is doubted: the clock is wrong,
 or the agent was off for long. It is trusted when a day has passed since, in which a person can correct the clock; a
-corrected clock is soon after the last trusted reading again.
+corrected clock is soon after the last trusted reading again. A clock that leaps again meanwhile is doubted anew.
 
-Invariant: no single reading of the clock, in whatever process, lets anything go that is more than `TRUST_LASTS` from
-being due. Checked by tests/unit/workflow/test_clock_trust.py.
+Invariant: no single wrong reading of the clock, in whatever process, lets anything go that is more than
+`CONFIRMED_WITHIN` and a day from being due; on a clock that was trusted, not more than `TRUST_LASTS`. Checked by
+tests/unit/workflow/test_clock_trust.py.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from support_agent.store.watching import Watching
 log = structlog.get_logger(__name__)
 
 TRUST_LASTS, DOUBT_LASTS = timedelta(days=3), timedelta(days=1)
+CONFIRMED_WITHIN = timedelta(days=30)
+"""After a doubt has ended: an agent that runs once a month deletes, too."""
 RENEWED_AFTER = timedelta(hours=1)
 
 
@@ -28,11 +31,11 @@ def is_trusted(watching: Watching, now: datetime) -> bool:
     ends = watching.clock_trust()
     trust, doubt = ends.get(ClockTrust.TRUST), ends.get(ClockTrust.DOUBT)
     is_soon = trust is not None and now <= trust
-    is_confirmed = doubt is not None and now >= doubt
+    is_confirmed = doubt is not None and doubt <= now <= doubt + CONFIRMED_WITHIN
     if is_soon or is_confirmed:
         _trust(watching, trust, doubt, now)
         return True
-    if doubt is None or doubt - now > DOUBT_LASTS:  # or the clock has gone back since, not far enough
+    if doubt is None or not now <= doubt <= now + DOUBT_LASTS:  # or it has leapt, or was corrected by a part
         doubt = now + DOUBT_LASTS
         watching.note_expiry(ClockTrust.DOUBT, doubt)
         if trust is not None:

@@ -53,6 +53,18 @@ def test_a_clock_that_was_corrected_by_a_part_is_doubted_anew(store: Store) -> N
     assert is_trusted(store.watching, NOON + 31 * DAY)
 
 
+def test_a_clock_that_leaps_on_the_first_day_is_doubted_anew(office: Office) -> None:
+    """Also in a doubt after a long pause. Failure: any reading after the first day was trusted, however far ahead."""
+    watching = office.store.watching
+    for now, trusted in ((NOON, False), (NOON + YEAR, False), (NOON + YEAR + DAY, True)):
+        assert is_trusted(watching, now) is trusted
+
+
+def test_an_agent_that_runs_once_a_month_deletes_each_second_time(store: Store) -> None:
+    months = [NOON + number * 30 * DAY for number in range(1, 5)]
+    assert [is_trusted(store.watching, now) for now in months] == [False, True, False, True]
+
+
 def test_a_worker_deletes_nothing_by_a_doubted_clock(office: Office, store: Store) -> None:
     """Neither mails nor records of the engine; the next day it does."""
     mailbox = FakeMailbox([write("Can I get a refund?")])

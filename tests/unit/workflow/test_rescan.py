@@ -186,8 +186,9 @@ def test_mail_that_retention_may_have_forgotten_is_a_persons(office: Office, is_
     office = replace(office, settings=settings, decider=replace(office.decider, settings=settings))
     first = FakeMailbox([write(REFUND)])
     Shift(office, first).work()
-    office.clock = Clock(NOON + timedelta(days=200))
-    Shift(office, first).work()
+    for days in (199, 200):  # the first reading after such a pause is doubted
+        office.clock = Clock(NOON + timedelta(days=days))
+        Shift(office, first).work()
     assert office.store.mails.find() == ()
     fresh = write(CANCEL, sender=JAMES).replace(b"20 Nov 2026", b"07 Jun 2027")
     moved = first.numbered_anew()
