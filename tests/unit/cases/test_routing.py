@@ -63,6 +63,7 @@ def test_a_mail_of_the_staff_stays_in_its_case_when_the_case_in_its_subject_gets
     mail_id, _ = office.handle(write(HUMAN, sender=DESK, subject=f"Re: [{named}] A question", number=2))
     case_id = one(office, mail_id).case_id
     office.handle(write(HUMAN, in_reply_to=office.sent(first)[ANSWER].message_id, number=3))
+    assert named is not None
     assert office.stages.routing.threads.packets_of(named)
     for _ in range(2):
         assert office.stages.routing.routed(mail_id).route.case_id == case_id
