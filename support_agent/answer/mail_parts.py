@@ -176,10 +176,7 @@ _STORY = Shape(
 
 
 def _layout_of_packet(view: Any, packet: Packet) -> Mapping[str, object]:
-    """Attach evidence to its question, and the question's number to pages; both are numbered across questions.
-
-    `is_about_nobody`: it is not known which customer the packet is for.
-    """
+    """Attach evidence to its question, and the question's number to pages; both are numbered across questions."""
     ends = list(accumulate(len(retrieval.evidence) for retrieval in packet.retrievals))
     for retrieval, one, end in zip(packet.retrievals, view.looked, ends, strict=True):
         one.evidence = view._evidence[end - len(retrieval.evidence) : end]
@@ -187,7 +184,7 @@ def _layout_of_packet(view: Any, packet: Packet) -> Mapping[str, object]:
     asked = [one.number for retrieval, one in both for _ in retrieval.pages]
     for page, number in zip(view.pages, asked, strict=True):
         page.question = number
-    return {"is_about_nobody": packet.about_mail_id == ""}
+    return {}
 
 
 PACKET = Shape(
@@ -238,11 +235,12 @@ PACKET = Shape(
         Group("pages", _PAGE, counted("index")),
     ),
     facts={
+        "is_about_nobody": lambda packet: packet.about_mail_id == "",  # no customer is known whom it is for
         "is_not_carried_out": lambda packet: packet.reason_code == "not_carried_out",
         "is_not_passed_on": lambda packet: packet.reason_code == "not_passed_on",
     },
     layout=_layout_of_packet,
-    layout_names=frozenset({"evidence", "question", "is_about_nobody"}),
+    layout_names=frozenset({"evidence", "question"}),
 )
 
 

@@ -80,7 +80,7 @@ class PersonData(Frozen):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether there is nothing that goes."""
+        """Whether `forget` has nothing to delete, but perhaps engine records."""
         return not (any(self.kept.counts.values()) or self.results or self.labelled)
 
 

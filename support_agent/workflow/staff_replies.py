@@ -111,7 +111,7 @@ class StaffReplies:
         if why := _why_refused(screening):
             return why
         if packet is None:
-            return "your reply names no packet: answer the packet itself, or use its link commands"
+            return "your reply names no packet: reply to the packet itself, or send one of its lines"
         if packet.kind is OutgoingKind.HELD:
             return (
                 "it answers the notice of an answer that leaves by itself: undo that answer, then a person has the case"

@@ -380,7 +380,7 @@ def test_s16_a_staff_reply_that_names_its_case_and_no_packet_goes_back_to_its_wr
     reply, _ = office.handle(raw)
     sent = office.sent(reply)
     assert (set(sent), sent[FAILURE].recipient) == ({FAILURE}, DESK)
-    why = "your reply names no packet: answer the packet itself, or use its link commands"
+    why = "your reply names no packet: reply to the packet itself, or send one of its lines"
     assert reason_told(office, reply, FAILURE) == ("not_passed_on", why)
     assert one(office, reply).case_id == packet.case_id
     again, _ = office.handle(

@@ -89,10 +89,10 @@ def calibrate(
     topics, search = topics_of(company), open_search(settings)
     examples = examples_of(company, topics)
     every = sum(len(alike) for own in examples.values() for alike in own)
-    third = sum(len(alike) for own in examples.values() for alike in own[::EVERY])
+    sampled = sum(len(alike) for own in examples.values() for alike in own[::EVERY])
     groups = [
         list(track(left_out(topics, examples, search), "questions without their example", every)),
-        list(track(without_topic(topics, examples, search), "questions without their topic", third)),
+        list(track(without_topic(topics, examples, search), "questions without their topic", sampled)),
     ]
     search.update(topics)
     groups.append(list(of_mails(labels, search, partial(_reaches_choice, settings, company))))
