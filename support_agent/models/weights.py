@@ -21,7 +21,7 @@ from support_agent.models.language_model import Prompt
 
 _SPLIT = "\u241e"  # placeholder for the outside text in the chat template
 _LONGEST_PIECE_BYTES = 128
-_LONGEST_NUMBER_BYTES = 32
+_LONGEST_VALUE_BYTES = 32
 _LIBRARY = "llama-cpp-python"
 """The library prints what the level of this logger lets pass."""
 
@@ -69,8 +69,8 @@ def read_shape(path: Path) -> ModelShape | None:
 
 def _stated(model: lib.llama_model_p, key: str) -> str:
     """A short value of the file, "" if there is none."""
-    buffer = ctypes.create_string_buffer(_LONGEST_NUMBER_BYTES)
-    lib.llama_model_meta_val_str(model, key.encode("ascii"), buffer, _LONGEST_NUMBER_BYTES)
+    buffer = ctypes.create_string_buffer(_LONGEST_VALUE_BYTES)
+    lib.llama_model_meta_val_str(model, key.encode("ascii"), buffer, _LONGEST_VALUE_BYTES)
     return buffer.value.decode("utf-8", "replace")
 
 
