@@ -73,7 +73,7 @@ def why(mails: Sequence[WhyMail]) -> str:
     A desk packet is only named: staff have it, and `--json` explains its lines too.
     """
     if not mails:
-        return "nothing was sent in this case"
+        return "nothing was sent in this case, or it is no longer kept; `show` lists what was sent"
     return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
 
 
@@ -157,7 +157,7 @@ def _mail(mail: MailStory) -> Iterator[str]:
     yield from indented(
         as_table(
             [
-                ("subject", mail.subject),
+                ("subject", mail.subject if mail.is_kept else "no longer kept, nor the text (store.raw_retention_days)"),
                 ("level", level),
                 ("screening", f"{record.screening_verdict or NOTHING}{_by_rule(record.screening_rule)}"),
                 ("outcome", record.status.value + (f" ({reason})" if reason else "")),
@@ -233,13 +233,15 @@ def _sent(sent: SentStory) -> Iterator[str]:
     tries = counted(record.attempts, "try", "tries")
     when = f" at {instant_text(record.sent_at)}" if record.sent_at is not None else ""
     yield f"{record.kind.value} to {clean_line(record.recipient)}: {record.status.value}{when} after {tries}"
-    rows = [("subject", sent.subject), ("id", record.message_id)]
+    subject = sent.subject if sent.is_kept else "no longer kept, nor the text (store.outbox_retention_days)"
+    rows = [("subject", subject), ("id", record.message_id)]
     if record.last_detail:
         rows.append(("server", record.last_detail))
     for entry in sent.delivery_updates:
         change = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
         rows.append(("confirmed", f"{instant_text(entry.updated_at)}  {change}"))
-    rows.append(("templates", f"version {sent.templates_version[:12]}"))
+    if sent.is_kept:
+        rows.append(("templates", f"version {sent.templates_version[:12]}"))
     rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
     yield from indented(as_table(rows), 2)
     if not record.kind.is_for_desk:

@@ -77,7 +77,10 @@ class ItemStory(Frozen):
 
 
 class SentStory(Frozen):
-    """One outgoing mail and its delivery; `delivery_updates` are later delivery confirmations, and who gave them."""
+    """One outgoing mail and its delivery; `delivery_updates` are later delivery confirmations, and who gave them.
+
+    Once `store.outbox_retention_days` are over, subject, text and version are "", and `is_kept` is False.
+    """
 
     record: OutboxEntry
     subject: str
@@ -85,10 +88,14 @@ class SentStory(Frozen):
     items: tuple[ItemStory, ...]
     templates_version: str
     delivery_updates: tuple[DeliveryUpdate, ...]
+    is_kept: bool = True
 
 
 class MailStory(Frozen):
-    """One inbound mail and its results: `text` is what its sender wrote, unquoted, `labels` what people did with it."""
+    """One inbound mail and its results: `text` is what its sender wrote, unquoted, `labels` what people did with it.
+
+    Once `store.raw_retention_days` are over, subject and text are "", and `is_kept` is False.
+    """
 
     record: MailRecord
     from_address: str
@@ -97,6 +104,7 @@ class MailStory(Frozen):
     plan: PlanStory | None
     sent: tuple[SentStory, ...]
     labels: tuple[Label, ...]
+    is_kept: bool = True
 
 
 class CaseStory(Frozen):
@@ -156,7 +164,8 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
         _why(row, record, queries, _why_desk(row, found.case, people))
         for entry in found.mails
         for queries in [queries_of(store, entry.plan)]
-        for row, record in _composed(entry)
+        for row, record in _outgoing(entry)
+        if record is not None
     )
 
 
@@ -214,30 +223,31 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
     return found
 
 
-def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
-    """Each mail of the outbox with its sources; a digest or an alarm is about no case."""
+def _outgoing(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord | None]]:
+    """Each mail of the outbox with its sources, None once they are deleted; a digest or an alarm is about no case."""
     records = {(record.kind, record.number): record for record in entry.rendered_mails}
     of_case = (row for row in entry.outbox if not row.kind.is_about_no_case)
-    found = ((row, records.get((row.kind, row.number))) for row in of_case)
-    return [(row, record) for row, record in found if record is not None]
+    return [(row, records.get((row.kind, row.number))) for row in of_case]
 
 
 def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
-    mail = entry.mail
-    message = parse(store.mails.raw(mail.id))
+    mail, raw = entry.mail, store.mails.raw(entry.mail.id)
+    message = parse(raw)
+    author = message.from_.addr if message.from_ is not None else ""
     try:
         plan = None if entry.plan is None else _plan_story(entry.plan)
-        sent = tuple(_sent_story(row, record, store.deliveries.of(row.id)) for row, record in _composed(entry))
+        sent = tuple(_sent_story(row, record, store.deliveries.of(row.id)) for row, record in _outgoing(entry))
     except ValidationError as error:
         raise unreadable(f"mail {mail.id}") from error
     return MailStory(
         record=mail,
-        from_address=message.from_.addr if message.from_ is not None else "",
+        from_address=author if raw else mail.sender_address or "",
         subject=message.subject,
         text=message.visible_text,
         plan=plan,
         sent=sent,
         labels=store.labels.of(mail.id),
+        is_kept=bool(raw),
     )
 
 
@@ -258,15 +268,18 @@ def _call_story(call: Call) -> CallStory:
     return CallStory(call=call_text(call.tool, call.args), **dict(likeliest_first))
 
 
-def _sent_story(row: OutboxRecord, record: RenderedMailRecord, updates: tuple[DeliveryUpdate, ...]) -> SentStory:
-    subject, text = text_of(record)
+def _sent_story(
+    row: OutboxRecord, record: RenderedMailRecord | None, updates: tuple[DeliveryUpdate, ...]
+) -> SentStory:
+    subject, text = text_of(record) if record is not None else ("", "")
     return SentStory(
         record=row,
         subject=subject,
         text=text,
-        items=_items(record.payload) if row.kind is OutgoingKind.ANSWER else (),
-        templates_version=record.templates_version,
+        items=_items(record.payload) if record is not None and row.kind is OutgoingKind.ANSWER else (),
+        templates_version=record.templates_version if record is not None else "",
         delivery_updates=updates,
+        is_kept=record is not None,
     )
 
 

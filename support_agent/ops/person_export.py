@@ -27,7 +27,7 @@ PRIVATE = 0o600
 README = """What is kept about {addresses}, on {at:%Y-%m-%d}.
 
 Each .eml file is a mail as it was received or sent; any mail program opens it. The .json file beside it says what is
-stored about the mail:
+stored about the mail; one without an .eml file is of a mail whose text is no longer kept:
 
   person.json                  your addresses, and addresses that bounced and get no automatic mail for a while
   cases/ID/case.json           one conversation: its state and when it began
@@ -109,7 +109,8 @@ def _received(store: Store, person: PersonAddresses, archive: ZipFile, folder: s
     if not _is_from(person, mail, raw):
         return False
     name = f"{folder}/{mail.received_at:%Y%m%d-%H%M%S}-{mail.id[:8]}"
-    archive.writestr(f"{name}.eml", raw)
+    if raw:
+        archive.writestr(f"{name}.eml", raw)
     plan = store.plans.get(mail.id)
     labels = [_data(label, {"who"}) for label in store.labels.of(mail.id)]
     stored = _data(mail, {"folder", "uid", "uid_validity"})
@@ -126,7 +127,8 @@ def _is_from(person: PersonAddresses, mail: MailRecord, raw: bytes) -> bool:
 
 def _sent(store: Store, archive: ZipFile, folder: str, row: OutboxRecord) -> None:
     name = f"{folder}/{row.created_at:%Y%m%d-%H%M%S}-{row.kind.named(row.number)}"
-    archive.writestr(f"{name}.eml", row.raw)
+    if row.raw:
+        archive.writestr(f"{name}.eml", row.raw)
     updates = [_data(update, {"detail"}) for update in store.deliveries.of(row.id)]
     _write(archive, f"{name}.json", {"mail": _data(row, {"raw", "last_detail"}), "deliveries": updates})
 

@@ -20,7 +20,7 @@ from support_agent.core.size_limits import batches
 from support_agent.store import audit
 from support_agent.store.database import Database
 from support_agent.store.records import MailStatus, OutboxStatus, Record
-from support_agent.store.rows import affected, insert_if_new
+from support_agent.store.rows import affected, insert_if_new, is_its_rendered_mail
 from support_agent.store.tables import (
     CaseChangeRow,
     CaseRow,
@@ -93,17 +93,19 @@ class Retention:
                     affected(connection, delete(table).where(col(table.mail_id).in_(part)))
 
     def _delete_sent(self, instant: datetime) -> None:
-        """Empty the bytes of our mails, and delete what they were rendered from."""
+        """Empty the bytes of our mails, and delete what they were rendered from; later ones for a mail stay."""
         mail = aliased(MailRow)
         has_bytes = func.length(OutboxRow.raw) > 0
         with self.database.write() as connection:
-            query = select(OutboxRow.mail_id).join(mail, col(mail.id) == col(OutboxRow.mail_id)).distinct()
+            query = select(OutboxRow.id).join(mail, col(mail.id) == col(OutboxRow.mail_id))
             old = connection.scalars(
                 query.where(has_bytes, col(OutboxRow.created_at) < instant, _is_idle(mail, instant))
             ).all()
             for part in batches(old):
-                affected(connection, delete(RenderedMailRow).where(col(RenderedMailRow.mail_id).in_(part)))
-                affected(connection, update(OutboxRow).where(col(OutboxRow.mail_id).in_(part)).values(raw=b""))
+                is_old = col(OutboxRow.id).in_(part)
+                its = select(OutboxRow.id).where(is_old, is_its_rendered_mail()).correlate(RenderedMailRow)
+                affected(connection, delete(RenderedMailRow).where(its.exists()))
+                affected(connection, update(OutboxRow).where(is_old).values(raw=b""))
 
     def _delete_labels(self, instant: datetime) -> None:
         mail = aliased(MailRow)

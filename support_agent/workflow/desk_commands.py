@@ -52,6 +52,7 @@ log = structlog.get_logger(__name__)
 
 ANSWERING = (Command.APPROVE, Command.DOCUMENT)
 """Commands that send an answer of the machine: of these one works for each mail of a customer."""
+BY_HAND = "write to the customer from your own mail program"
 PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
 GOING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT, OutboxStatus.UNCERTAIN)
 
@@ -167,7 +168,7 @@ class DeskCommands:
         """
         rendered = self.routing.threads.packet_as_sent(packet) if packet is not None else None
         if rendered is None:
-            raise _refused("the packet that it answers is gone")
+            raise _refused(f"the packet that it answers is no longer kept: {BY_HAND}")
         if why := why_unreadable(mail.message):
             raise _refused(why)
         words = own_words(text, rendered)
@@ -176,6 +177,8 @@ class DeskCommands:
         if is_meant_as_command(words):
             todo = "copy the whole line out of the packet"
             raise _refused(f"it reads like a command, and its line is not complete: {todo}")
+        if customer_mail is not None and not customer_mail.raw:
+            raise _refused(f"the mail that it answers is no longer kept (store.raw_retention_days): {BY_HAND}")
         author = customer_mail.message.from_ if customer_mail is not None else None
         if customer_mail is None or author is None:
             raise _refused("the mail that it answers has no address of a customer")

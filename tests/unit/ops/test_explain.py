@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
 
 from support_agent.answer.sources import RenderedAnswer
+from support_agent.cli import case_printing
 from support_agent.company.company import Company
 from support_agent.company.documents import parse_document
+from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.explain import MailStory, WhyMail, timeline, why
 from support_agent.ops.provenance_report import NOT_STORED, UNKNOWN_HEADER, WhyLine
@@ -318,3 +321,21 @@ def test_persons_words_are_a_persons(office: Office) -> None:
     assert [found.text for found in mail.lines] == ["Dear James,", "we look at it."]
     assert {source.what for found in mail.lines for source in found.sources} == {f"a person, in mail {reply}"}
     assert mail.subject.sources[0].what == f"the subject of mail {first}, with one Re:"
+
+
+def test_a_case_whose_texts_are_deleted_says_so_and_still_lists_its_mails(office: Office) -> None:
+    """Failure: `show` said of such a mail that it had no single address, and nothing of the answer to it."""
+    mail_id, _ = office.handle(write(SEATS, sender=JAMES, subject="Seats"))
+    old = StoreSettings(raw_retention_days=7, outbox_retention_days=7)
+    office.store.retention.run(old, office.clock() + timedelta(days=8))
+    told = timeline(office.store, case_of(office, mail_id))
+    (mail,) = told.mails
+    assert (mail.is_kept, mail.from_address, mail.subject, mail.text) == (False, JAMES, "", "")
+    (sent,) = mail.sent
+    assert (sent.is_kept, sent.record.recipient, sent.text) == (False, JAMES, "")
+    printed = case_printing.timeline(told)
+    assert f"mail from {JAMES}" in printed
+    assert "no longer kept, nor the text (store.raw_retention_days)" in printed
+    assert f"answer to {JAMES}: sent" in printed
+    assert "no longer kept, nor the text (store.outbox_retention_days)" in printed
+    assert why(office.store, case_of(office, mail_id)) == ()

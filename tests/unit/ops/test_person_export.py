@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError
 from support_agent.ops.person import person_of
 from support_agent.ops.person_export import export, opened
@@ -44,6 +46,16 @@ def test_it_has_the_mails_the_answers_and_how_they_were_chosen(office: Office, t
     assert ANNA in found["README.txt"].decode()
     assert json.loads(found["person.json"])["addresses"] == [ANNA]
     assert [entry.about for entry in office.store.audit.entries(AuditEvent.EXPORTED)] == [{"cases": 1, "mails": 2}]
+
+
+def test_a_mail_whose_text_is_deleted_has_no_empty_file(office: Office, tmp_path: Path) -> None:
+    """Failure: the README says that any mail program opens each file, and some were empty."""
+    office.handle(write("Can I get a refund?"))
+    old = StoreSettings(raw_retention_days=7, outbox_retention_days=7)
+    office.store.retention.run(old, office.clock() + timedelta(days=8))
+    found = exported(office, tmp_path / "anna.zip")
+    assert not [name for name in found if name.endswith(".eml")]
+    assert sum("/received/" in name or "/sent/" in name for name in found) == 2
 
 
 def test_it_has_nothing_of_other_people(office: Office, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from support_agent.cases.decision import failed
 from support_agent.cases.route import RoutedMail
 from support_agent.company.accounts import Accounts
-from support_agent.config.settings import EngineSettings
+from support_agent.config.settings import EngineSettings, StoreSettings
 from support_agent.core.levels import PROVEN
 from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError, TransientError
@@ -372,6 +372,21 @@ def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None
     packet = office.sent(first)[PACKET].message_id
     reply, _ = office.handle(write("> the packet", sender=DESK, in_reply_to=packet))
     assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
+
+
+@pytest.mark.parametrize("kind", ["raw", "outbox"])
+def test_reply_to_a_mail_that_is_no_longer_kept_says_so(office: Office, kind: str) -> None:
+    """Failure: the desk was told that the customer's mail had no address, and nothing it could do about it."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(first)[PACKET].message_id
+    office.handle(write("We look.", sender=DESK, in_reply_to=packet))
+    old = StoreSettings.model_validate({f"{kind}_retention_days": 7})
+    office.store.retention.run(old, office.clock() + timedelta(days=8))
+    reply, _ = office.handle(write("One more thing.", sender=DESK, in_reply_to=packet))
+    code, why = reason_told(office, reply, FAILURE)
+    assert code == "not_passed_on"
+    assert "no longer kept" in why
+    assert why.endswith("write to the customer from your own mail program")
 
 
 def test_reply_to_the_failure_of_a_reply_reaches_the_customers_thread(office: Office) -> None:
