@@ -152,12 +152,13 @@ def _mail(mail: MailStory) -> Iterator[str]:
     record = mail.record
     level = NOTHING if record.level is None else f"{record.level} ({record.sender_why})"
     reason = ": ".join(part for part in (record.reason_code, record.why) if part)
+    subject = mail.subject if mail.is_kept else "no longer kept, nor the text (store.raw_retention_days)"
     yield ""
     yield f"{instant_text(record.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
     yield from indented(
         as_table(
             [
-                ("subject", mail.subject if mail.is_kept else "no longer kept, nor the text (store.raw_retention_days)"),
+                ("subject", subject),
                 ("level", level),
                 ("screening", f"{record.screening_verdict or NOTHING}{_by_rule(record.screening_rule)}"),
                 ("outcome", record.status.value + (f" ({reason})" if reason else "")),

@@ -223,7 +223,9 @@ class DryRun:
         if customer is not None:
             found = self.accounts.customer(customer)
             if found is None:
-                raise ConfigError(f"--as-customer {customer}: no customer has that address")
+                raise ConfigError(
+                    f"no customer has the address {customer!r}: correct --as-customer, or the mail's label"
+                )
             address = found.address
         else:
             author = parse(raw).from_

@@ -268,9 +268,7 @@ def _call_story(call: Call) -> CallStory:
     return CallStory(call=call_text(call.tool, call.args), **dict(likeliest_first))
 
 
-def _sent_story(
-    row: OutboxRecord, record: RenderedMailRecord | None, updates: tuple[DeliveryUpdate, ...]
-) -> SentStory:
+def _sent_story(row: OutboxRecord, record: RenderedMailRecord | None, updates: tuple[DeliveryUpdate, ...]) -> SentStory:
     subject, text = text_of(record) if record is not None else ("", "")
     return SentStory(
         record=row,

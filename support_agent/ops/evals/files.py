@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from support_agent.errors import ConfigError
 
 
@@ -31,6 +33,12 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}: check its permissions") from None
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}: name a file that can be read") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not UTF-8 text: save it as UTF-8") from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """What is wrong with a line of a file, and where in it."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"

@@ -7,19 +7,19 @@ tests/unit/ops/evals/test_intents.py.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import StringConstraints, ValidationError
 
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic
+from support_agent.ops.evals.files import first_problem, read_text
 from support_agent.ops.evals.measures import answered_right, auroc, calibration_error, share
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, is_hopeless
 from support_agent.tools.base import Match
@@ -29,11 +29,15 @@ OUT_OF_SCOPE = "oos"
 KIND = "document:"
 
 
+EXAMPLE = 'a line such as {"text": "...", "label": "..."} for each question'
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
 class Line(Frozen):
     """One labelled question."""
 
-    text: str
-    label: str
+    text: Words
+    label: Words
 
 
 class CascadeStep(StrEnum):
@@ -67,21 +71,18 @@ def read_lines(path: Path) -> list[Line]:
     """Lines of `{"text": ..., "label": ...}`.
 
     Raises:
-        ConfigError: the file cannot be read, or a line is something else.
+        ConfigError: the file cannot be read, has no line, or a line is something else.
     """
-    try:
-        rows = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path}: {error}: give a file of lines such as " + '{"text": "...", "label": "..."}'
-        ) from error
     lines = []
-    for number, row in enumerate(filter(str.strip, rows), start=1):
+    for number, row in enumerate(read_text(path).split("\n"), start=1):
+        if not row.strip():
+            continue
         try:
-            lines.append(Line.model_validate(json.loads(row)))
-        except (ValidationError, json.JSONDecodeError) as error:
-            what = f'{path}:{number}: not a line such as {{"text": "...", "label": "..."}}'
-            raise ConfigError(what) from error
+            lines.append(Line.model_validate_json(row))
+        except ValidationError as error:
+            raise ConfigError(f"{path}:{number}: {first_problem(error)}: write {EXAMPLE}") from None
+    if not lines:
+        raise ConfigError(f"{path}: no line in it: write {EXAMPLE}")
     return lines
 
 

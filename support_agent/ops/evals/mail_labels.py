@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.ops.evals.files import data_file, read_text
+from support_agent.ops.evals.files import data_file, first_problem, read_text
 from support_agent.planner.plan_run import TOPIC_KINDS
 
 LABELS = "labels.jsonl"
@@ -72,7 +72,7 @@ class _Row(Frozen):
     level: Annotated[int, Field(ge=0, le=3)]
     kind: str = "mail"
     language: str = "en"
-    expected: Annotated[tuple[tuple[Outcome, ...], ...], Field(min_length=1)]
+    expected: Annotated[tuple[Annotated[tuple[Outcome, ...], Field(min_length=1)], ...], Field(min_length=1)]
     sections: tuple[dict[int, Sections], ...] = ()
 
     @model_validator(mode="after")
@@ -96,10 +96,7 @@ def read_labels(folder: Path) -> tuple[MailLabel, ...]:
         try:
             row = _Row.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            todo = "see `support-agent eval --help`"
-            raise ConfigError(f"{path}:{number}: {where}: {first['msg']}: {todo}") from None
+            raise ConfigError(f"{path}:{number}: {first_problem(error)}: see `support-agent eval --help`") from None
         if not _is_beside(path, row.file):
             raise ConfigError(f"{path}:{number}: no mail {row.file} beside it: put it there, or delete the line")
         labels.append(_label(path.parent, row))

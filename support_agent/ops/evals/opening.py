@@ -15,13 +15,16 @@ from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.facts.opening import open_topic_search
 from support_agent.facts.search import CompanySearch
+from support_agent.facts.topics import Topic
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.opening import close, open_model
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.evals.intents import (
+    KIND,
     OUT_OF_SCOPE,
     DecidedQuestion,
     IntentReport,
+    Line,
     Way,
     evaluate,
     read_lines,
@@ -69,16 +72,26 @@ def measure_intents(
     """Decide the questions of `test`, and of `oos`, which a person must answer; `train` has the examples of each topic.
 
     Raises:
-        ConfigError: a file cannot be used, no line of `train` has a label, or a model cannot be used.
+        ConfigError: a file cannot be used, no line of `train` has a topic, a label of `test` is none of them, or a
+            model cannot be used.
     """
     topics, lines = topics_of_lines(read_lines(train)), read_lines(test)
+    _check_labels(train, topics, test, lines)
     outside = read_lines(oos) if oos else []
     lines += [line.model_copy(update={"label": OUT_OF_SCOPE}) for line in outside]
-    if not topics:
-        raise ConfigError(f"{train}: no line with a label: without one nothing can be chosen")
     search = open_search(settings)
     search.update(topics)
     options = {topic.key: Option(key=topic.key, title=topic.title) for topic in topics}
     with open_chooser(settings) as chooser:
         way = Way(chooser, options, settings.planner.threshold_answer, settings.planner.shortlist)
         return evaluate(search, way, lines, clock)
+
+
+def _check_labels(train: Path, topics: Sequence[Topic], test: Path, lines: Sequence[Line]) -> None:
+    """Refuse labels that nothing can be right for: a misspelt one would count against the choice."""
+    if not topics:
+        raise ConfigError(f"{train}: every line has the label {OUT_OF_SCOPE!r}: add examples of what can be answered")
+    known = {OUT_OF_SCOPE, *(topic.key.removeprefix(KIND) for topic in topics)}
+    if unknown := sorted({line.label for line in lines} - known):
+        todo = f"correct it, add examples of it, or write {OUT_OF_SCOPE!r} where a person must answer"
+        raise ConfigError(f"{test}: no line of {train} has the label {unknown[0]!r}: {todo}")

@@ -197,7 +197,7 @@ def test_without_a_setting_each_kind_is_kept_as_long_as_its_case(store: Store) -
 
 
 def test_each_of_our_mails_goes_after_its_own_time(store: Store) -> None:
-    """Failure: the week's digest lost its bytes in the minute in which it left, because it is stored with an old mail."""
+    """Failure: the digest of the week lost its bytes a minute after it left: it is stored with an old mail."""
     mail_id = fill(store)
     put(store, outgoing(mail_id, OutgoingKind.DIGEST, at=NOON + 40 * DAY))
     finish(store)

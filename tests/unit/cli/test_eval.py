@@ -97,7 +97,14 @@ def test_intents_need_both_files_and_a_label(tmp_path: Path, capsys: pytest.Capt
     assert run("intents", "--train", empty) == 2
     assert "--test FILE" in capsys.readouterr().err
     assert run("intents", "--train", empty, "--test", empty) == 2
-    assert "no line with a label" in capsys.readouterr().err
+    assert "every line has the label 'oos'" in capsys.readouterr().err
+
+
+def test_a_label_without_an_example_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Failure: a misspelt label counted as a question in scope that the choice got wrong."""
+    train, test = lines(tmp_path, "train", ("my refund", "money")), lines(tmp_path, "test", ("a refund", "mony"))
+    assert run("intents", "--train", train, "--test", test) == 2
+    assert "has the label 'mony': correct it, add examples of it, or write 'oos'" in capsys.readouterr().err
 
 
 def test_mails_are_decided_by_the_products_own_decider_on_their_day(

@@ -163,7 +163,7 @@ def test_level_and_customer_can_be_assumed(office: Office) -> None:
     assert (as_anna["level"], as_anna["outcome"]) == (3, "answer")
     assert "Anna Keller" in as_anna["answer"]["text"]
     assert line(tried(office, stranger, as_customer=ANNA, as_level=1))["level"] == 1
-    with pytest.raises(ConfigError, match=f"--as-customer {DESK}"):
+    with pytest.raises(ConfigError, match=f"no customer has the address '{DESK}'"):
         tried(office, stranger, as_customer=DESK)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,39 @@ def near(a: float, b: float) -> list[Match]:
 def test_lines_are_read_and_others_are_refused_with_their_number(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"text": "refund?", "label": "a"}\n\n{"text": "hi"}\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"lines\.jsonl:2"):
+    with pytest.raises(ConfigError, match=r"lines\.jsonl:3: label: Field required: write a line such as"):
         read_lines(path)
     path.write_text('{"text": "refund?", "label": "a"}\n', encoding="utf-8")
     assert read_lines(path) == [Line(text="refund?", label="a")]
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_a_line_ends_only_where_the_file_says_so(tmp_path: Path, start: str) -> None:
+    """Failure: a file with a byte order mark, and a question with a separator that JSON allows, were refused."""
+    path = tmp_path / "lines.jsonl"
+    path.write_text(start + '{"text": "a\u2028b\u0085c", "label": "a"}\n', encoding="utf-8")
+    assert [line.text for line in read_lines(path)] == ["a\u2028b\u0085c"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "no line in it"),
+        (b"\n \n", "no line in it"),
+        (b"[" * 100_000, ":1: the line: Invalid JSON"),
+        (b'{"text": "\\ud800", "label": "a"}', ":1: the line: Invalid JSON"),
+        (b'{"text": " ", "label": "a"}', ":1: text:"),
+        (b'{"text": "a", "label": ""}', ":1: label:"),
+        (b'{"text": "a", "label": "b", "id": 1}', ":1: id:"),
+        ('{"text": "a", "label": "b"}'.encode("utf-16"), "not UTF-8 text: save it as UTF-8"),
+    ],
+)
+def test_a_broken_file_is_refused_with_what_is_wrong(tmp_path: Path, content: bytes, why: str) -> None:
+    """Failure: some ended in a traceback, an empty file in a report on no questions."""
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=re.escape(f"lines.jsonl{why}" if why.startswith(":") else why)):
+        read_lines(path)
 
 
 def test_a_label_is_a_topic_and_out_of_scope_is_none() -> None:

@@ -108,6 +108,7 @@ def test_labels_are_read_with_what_may_be_left_out(tmp_path: Path) -> None:
         ({"expected": [["send_dokument(1)"]]}, "is no outcome"),
         ({"expected": [["escalate()"]]}, "is no outcome"),
         ({"expected": []}, "at least 1 item"),
+        ({"expected": [["escalate"], []]}, "at least 1 item"),
         ({"level": 4}, "level"),
         ({"file": "2.eml"}, "no mail 2.eml"),
         ({"sections": [{}, {}]}, "one object a question"),
