@@ -8,10 +8,13 @@ tests/integration/transport/test_sign_in.py.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -30,6 +33,7 @@ T = TypeVar("T")
 
 MAX_ANSWER_BYTES = 100_000
 MAX_SECRET_BYTES = 20_000
+LOCK_PAUSE_S = 0.05
 DEFAULT_LIFE_S = 300
 """Of a token whose endpoint does not say how long it lives (RFC 6749, section 5.1: it should)."""
 TODO = {
@@ -133,10 +137,11 @@ class TokenSource:
                 raise ConfigError("[oauth] has nothing to sign in with: set oauth.refresh_token_file")
             answer = self._ask({"grant_type": "client_credentials", **form})
         else:
-            refresh_token = self._refresh_token(settings.refresh_token_file)
-            answer = self._refreshed({"grant_type": "refresh_token", "refresh_token": refresh_token, **form}, now)
-            if answer.refresh_token and answer.refresh_token != refresh_token:
-                self._keep(settings.refresh_token_file, answer.refresh_token)
+            with _alone_with(settings.refresh_token_file, settings.timeout_s):
+                refresh_token = self._refresh_token(settings.refresh_token_file)
+                answer = self._refreshed({"grant_type": "refresh_token", "refresh_token": refresh_token, **form}, now)
+                if answer.refresh_token and answer.refresh_token != refresh_token:
+                    self._keep(settings.refresh_token_file, answer.refresh_token)
         return _Token(answer.access_token, now + timedelta(seconds=answer.expires_in))
 
     def _refreshed(self, form: dict[str, str], now: datetime) -> _Answer:
@@ -193,12 +198,46 @@ def xoauth2(user: str, access_token: str) -> bytes:
     return f"user={user}\x01auth=Bearer {access_token}\x01\x01".encode()
 
 
+@contextmanager
+def _alone_with(file: Path, longest_s: float) -> Iterator[None]:
+    """Keep other processes of this machine from using the refresh token at the same time.
+
+    An endpoint that replaces it may void all tokens if the old one comes twice (RFC 9700, section 4.14.2). The lock is
+    on the file itself, which needs no right to write; where the file system has no locks, there is none.
+
+    Raises:
+        TransientError: another process has it for too long.
+    """
+    with ExitStack() as stack:
+        for _ in range(1 + round(longest_s / LOCK_PAUSE_S)):
+            try:
+                held = stack.enter_context(file.open("rb"))
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_current = os.path.samestat(os.fstat(held.fileno()), file.stat())  # it was not replaced meanwhile
+            except BlockingIOError:
+                is_current = False
+            except OSError:
+                is_current = True
+            if is_current:
+                yield
+                return
+            stack.close()
+            time.sleep(LOCK_PAUSE_S)
+    raise TransientError(f"another process has used {file} for {longest_s:g} s: the next try comes by itself")
+
+
 def write_secret(file: Path, secret: str) -> None:
-    """Replace a file's content in one step; only its owner may read it (0600, also while it is written)."""
+    """Replace a file's content in one step; only its owner may read it (0600, also while it is written).
+
+    The owner stays: another user's process may have to read it.
+    """
     target = file.resolve()  # a link stays one
     number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(number, "w", encoding="utf-8") as stream:
+            with suppress(OSError):  # it is a new file, or this user may not give files away
+                earlier = target.stat()
+                os.fchown(number, earlier.st_uid, earlier.st_gid)
             stream.write(secret + "\n")
             stream.flush()
             os.fsync(stream.fileno())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -99,6 +102,36 @@ def test_refresh_token_that_is_replaced_is_stored_for_our_eyes_only(endpoint: To
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert sorted(path.name for path in secrets.iterdir()) == ["client", "refresh"]
     assert TokenSource(settings(endpoint, secrets)).token(NOON) == "access-2"
+
+
+def test_processes_that_renew_at_once_use_a_refresh_token_once(endpoint: TokenEndpoint, secrets: Path) -> None:
+    """Failure: the worker and the desk's page renewed at once; the second one was refused, which alarmed the desk, and
+    an endpoint may void every token of a refresh token that is used twice (RFC 9700, section 4.14.2).
+    """
+    endpoint.rotates, endpoint.delay_s = True, 0.2
+    sources = [TokenSource(settings(endpoint, secrets)) for _ in range(3)]
+    with ThreadPoolExecutor(len(sources)) as pool:
+        got = list(pool.map(lambda source: source.token(NOON), sources))
+    assert sorted(got) == ["access-1", "access-2", "access-3"]
+    used = [form["refresh_token"] for form in endpoint.asked]
+    assert used == ["refresh-1", "refresh-2", "refresh-3"]
+
+
+def test_renewal_does_not_wait_for_a_stopped_process_for_ever(endpoint: TokenEndpoint, secrets: Path) -> None:
+    with (secrets / "refresh").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(TransientError, match="another process"):
+            TokenSource(settings(endpoint, secrets, timeout_s=0.2)).token(NOON)
+    assert endpoint.asked == []
+
+
+def test_file_of_a_secret_keeps_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure: `doctor` as root renewed the token, and the worker, another user, could not read its file any more."""
+    file, owners = tmp_path / "refresh", list[tuple[int, int]]()
+    file.write_text("refresh-1")
+    monkeypatch.setattr(os, "fchown", lambda _number, user, group: owners.append((user, group)))
+    write_secret(file, "refresh-2")
+    assert owners == [(file.stat().st_uid, file.stat().st_gid)]
 
 
 class Told(Unobserved):
