@@ -13,6 +13,9 @@ from support_agent.core.size_limits import first_line
 
 log = structlog.get_logger(__name__)
 
+QUOTED = set(" \t=\r\n\"'")
+"""A value with one of these is quoted by structlog's renderer."""
+
 
 class _Log(structlog.PrintLogger):
     """Prints; a line that cannot be written (disk full, reader gone) is dropped: it is not worth a mail."""
@@ -24,19 +27,28 @@ class _Log(structlog.PrintLogger):
     log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
 
 
+def _escaped(_logger: object, _level: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Escape what is not printable in values from outside, so that none draws on a terminal.
+
+    The renderer does so itself where a value has a space, a line break or a quotation mark.
+    """
+    is_left = {name: isinstance(value, str) and not QUOTED & set(value) for name, value in event.items()}
+    return {name: repr(value)[1:-1] if is_left[name] else value for name, value in event.items()}
+
+
 def configure_log(settings: LogSettings) -> None:
     """Write one event per step to stderr, as JSON or in a form for people."""
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
+    renderers: tuple[structlog.typing.Processor, ...] = (
+        (structlog.processors.JSONRenderer(),)
         if settings.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else (_escaped, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
     )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(settings.level.upper())),
         logger_factory=lambda *_: _Log(sys.stderr),

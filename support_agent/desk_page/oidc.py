@@ -18,12 +18,14 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from threading import BoundedSemaphore, Lock
+from typing import Any
 from urllib.parse import urlencode
 
 import structlog
 from joserfc import jwk, jws, jwt
-from joserfc.errors import JoseError
+from joserfc.errors import BadSignatureError, JoseError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -165,7 +167,6 @@ class OidcEntrance:
         Raises:
             PermanentError: it is none of this provider's for this client and this sign-in, or not of now.
         """
-        registry = jws.JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
         now, client = int(self.now().timestamp()), self.settings.oidc_client_id
         rules = jwt.JWTClaimsRegistry(
             now=now,
@@ -178,7 +179,7 @@ class OidcEntrance:
             nonce={"essential": True, "value": nonce},
         )
         try:
-            claims = jwt.decode(token, lambda found: self._key(found.headers()), registry=registry).claims
+            claims = self._signed(token)
             rules.validate(claims)
         except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
             code = error.error if isinstance(error, JoseError) else type(error).__name__
@@ -189,19 +190,21 @@ class OidcEntrance:
             raise _refused("the ID token is for several clients and does not say which one asked")
         return claims
 
-    def _key(self, header: Mapping[str, object]) -> jwk.Key:
-        """The one key that signed a token with this header; the keys are read again if there is none.
+    def _signed(self, token: str) -> dict[str, Any]:
+        """The claims of a token that a key of the provider signed; the keys are read again if none of them did.
 
         Raises:
-            PermanentError: no key, or several, can have signed it.
+            PermanentError: no key, or several, can have signed it. BadSignatureError, or what `_verified` catches: it
+                is no such token.
         """
+        registry = jws.JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+        refused: Exception | None = None
         for keys in self._key_sets():
-            fitting = [key for key in keys if _fits(key, header)]
-            if len(fitting) == 1:
-                return jwk.import_key(fitting[0])  # type: ignore[arg-type]  # it checks the values itself
-            if fitting:
-                break
-        raise _refused("none of the provider's keys, or more than one, can have signed the ID token")
+            try:
+                return jwt.decode(token, partial(_signer, keys), registry=registry).claims
+            except (BadSignatureError, PermanentError) as error:  # a provider may give a new key the name of the old
+                refused = error
+        raise refused or AssertionError("the last key set is the provider's own")
 
     def _key_sets(self) -> Iterator[tuple[Key, ...]]:
         now = self.now()
@@ -227,6 +230,18 @@ class OidcEntrance:
     def _made(self, purpose: str, ticket: str) -> str:
         """A value that only this process can make of a cookie: 43 characters, as RFC 7636 wants of a verifier."""
         return _base64(hmac.digest(self._secret, f"{purpose} {ticket}".encode("utf-8", "surrogatepass"), "sha256"))
+
+
+def _signer(keys: tuple[Key, ...], found: jwk.GuestProtocol) -> jwk.Key:
+    """The one key that can have signed a token.
+
+    Raises:
+        PermanentError: there is none, or several.
+    """
+    fitting = [key for key in keys if _fits(key, found.headers())]
+    if len(fitting) != 1:
+        raise _refused("none of the provider's keys, or more than one, can have signed the ID token")
+    return jwk.import_key(fitting[0])  # type: ignore[arg-type]  # it checks the values itself
 
 
 def _fits(key: Key, header: Mapping[str, object]) -> bool:

@@ -135,3 +135,22 @@ def test_a_line_that_cannot_be_written_is_dropped(monkeypatch: pytest.MonkeyPatc
         structlog.get_logger().warning("the disk is full")
         with suppress(OSError):
             full.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a@b\x1b[2J\u202e\u2028x", r"who=a@b\x1b[2J\u202e\u2028x"),
+        ("a@b\n2026-11-28 signed_in who=boss\x1b[2J", r"who='a@b\n2026-11-28 signed_in who=boss\x1b[2J'"),
+        ("Zoë", "who=Zoë"),
+        ("back\\slash", r"who=back\\slash"),
+    ],
+)
+def test_a_value_from_outside_neither_writes_a_line_nor_draws(
+    capsys: pytest.CaptureFixture[str], value: str, shown: str
+) -> None:
+    """Failure: the address that a sign-in provider sent could draw on the operator's terminal."""
+    configure_log(LogSettings())
+    structlog.get_logger().warning("not_let_in", who=value)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(shown)

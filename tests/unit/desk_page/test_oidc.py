@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 import pytest
-from joserfc import jwk
+from joserfc import jwk, jwt
 from starlette.responses import JSONResponse, Response
 from starlette.testclient import TestClient
 from structlog.testing import capture_logs
@@ -128,6 +128,21 @@ def test_a_new_key_is_fetched_once() -> None:
     scene.provider.keys = [dict(rsa("new").as_dict())]
     scene.provider.sign = signed(rsa("new"), "RS256")
     assert let_in(scene.browser.get(scene.came()))
+    assert scene.provider.fetched.count("/keys") == 2
+
+
+@pytest.mark.parametrize("kid", ["one", None])
+def test_a_new_key_under_the_name_of_the_old_one_is_fetched(kid: str | None) -> None:
+    """Failure: a provider that changed its key without another name kept everybody out for an hour."""
+    scene = Scene()
+    for key in (rsa("one"), rsa("new")):
+        named = {"kid": kid} if kid is not None else {}
+        material = {name: value for name, value in public(key).items() if name != "kid"}
+        scene.provider.keys = [material | named]
+        scene.provider.sign = lambda claims, key=key, named=named: jwt.encode(  # type: ignore[misc]
+            {"alg": "RS256", **named}, dict(claims), key, algorithms=["RS256"]
+        )
+        assert let_in(scene.browser.get(scene.came()))
     assert scene.provider.fetched.count("/keys") == 2
 
 
