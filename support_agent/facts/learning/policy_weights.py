@@ -8,6 +8,7 @@ Invariant: loading returns exactly what was saved. Checked by tests/unit/facts/l
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -75,7 +76,7 @@ def save(weights: PolicyWeights, folder: Path) -> Path:
         ConfigError: the folder cannot be written to.
     """
     path = folder / f"policy-{weights.name}.json"
-    partial = path.with_suffix(".partial")
+    partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial.write_text(weights.to_json(), encoding="utf-8")

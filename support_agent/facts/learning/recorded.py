@@ -65,7 +65,7 @@ class RecordedState(Frozen):
     path: Path_
     memory: Memory
     helps: bool
-    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    seconds: float = Field(default=0.0, ge=0, le=10**6, allow_inf_nan=False)
     tokens: int = Field(default=0, ge=0)
 
 
@@ -222,8 +222,8 @@ def read_cases(path: Path) -> tuple[RecordedCase, ...]:
         ConfigError: the file is missing, a line is no case, or cases have different limits.
     """
     try:
-        *lines, _ = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        *lines, _ = path.read_bytes().split(b"\n")  # the incomplete one may end within a character
+    except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {RECORD}") from error
     cases = tuple(_case(path, number, line) for number, line in enumerate(lines, start=1))
     if len({case.limits for case in cases}) > 1:
@@ -231,7 +231,7 @@ def read_cases(path: Path) -> tuple[RecordedCase, ...]:
     return cases
 
 
-def _case(path: Path, number: int, line: str) -> RecordedCase:
+def _case(path: Path, number: int, line: bytes) -> RecordedCase:
     try:
         return RecordedCase.model_validate_json(line)
     except ValidationError as error:

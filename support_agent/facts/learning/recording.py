@@ -6,6 +6,7 @@ continue. Checked by tests/unit/facts/learning/test_recording.py.
 
 from __future__ import annotations
 
+import fcntl
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -78,24 +79,26 @@ def record(
     Returns:
         The number of cases in the file.
     Raises:
-        ConfigError: the file has other content or cases of other limits, or cannot be written.
+        ConfigError: the file has other content or cases of other limits, cannot be written, or another process records
+            into it.
     """
-    earlier = _earlier(path) if path.exists() else ()
-    if earlier and earlier[0].limits != workflow.limits:
-        raise ConfigError(f"{path}: its cases were recorded with other limits: name another file")
-    done = {case.key for case in earlier}
-    ordered = sorted(asked, key=lambda one: one.key)
-    random.Random(seed).shuffle(ordered)
-    for one in [one for one in ordered[:cases] if one.key not in done]:
-        try:
-            line = recorded(one, workflow, documents).model_dump_json()
-        except PermanentError as error:  # the model can never take this question
-            log.warning("case_not_recorded", key=one.key, code=error.code)
-            continue
-        with _written(path), path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
-        done.add(one.key)
-    return len(done)
+    with _alone_with(path):
+        earlier = _earlier(path)
+        if earlier and earlier[0].limits != workflow.limits:
+            raise ConfigError(f"{path}: its cases were recorded with other limits: name another file")
+        done = {case.key for case in earlier}
+        ordered = sorted(asked, key=lambda one: one.key)
+        random.Random(seed).shuffle(ordered)
+        for one in [one for one in ordered[:cases] if one.key not in done]:
+            try:
+                line = recorded(one, workflow, documents).model_dump_json()
+            except PermanentError as error:  # the model can never take this question
+                log.warning("case_not_recorded", key=one.key, code=error.code)
+                continue
+            with _written(path), path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+            done.add(one.key)
+        return len(done)
 
 
 def _earlier(path: Path) -> tuple[RecordedCase, ...]:
@@ -111,6 +114,23 @@ def _earlier(path: Path) -> tuple[RecordedCase, ...]:
             raise ConfigError(f"{path}: it does not hold recorded cases: name another file")
         file.truncate(len(whole + end))
     return cases
+
+
+@contextmanager
+def _alone_with(path: Path) -> Iterator[None]:
+    """Let one process record into a file, which is made if it is new: two would record each question twice.
+
+    Raises:
+        ConfigError: another one does, or the file cannot be written.
+    """
+    with _written(path):
+        file = path.open("ab")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"{path}: another process records into it: wait for it, or name another file") from None
+        yield
 
 
 @contextmanager

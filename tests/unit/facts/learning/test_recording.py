@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from itertools import count
 from pathlib import Path
 
@@ -130,11 +131,23 @@ def test_a_recording_goes_on_where_it_was(tmp_path: Path) -> None:
     assert record(path, asked, flow, DOCUMENTS, cases=2, seed=3) == 2
     calls = len(model.asked)
     first = path.read_text("utf-8")
-    path.write_text(f'{first}{{"key": "cut', "utf-8")
+    path.write_bytes(f'{first}{{"key":"cut \u00fc'.encode()[:-1])  # within a character
     assert record(path, asked, flow, DOCUMENTS, cases=4, seed=3) == 4
     assert len(model.asked) == 2 * calls
     assert path.read_text("utf-8").startswith(first)
     assert len({case.key for case in read_cases(path)}) == 4
+
+
+def test_two_processes_do_not_record_into_one_file(tmp_path: Path) -> None:
+    """Failure: both asked the same questions, and each case was in the file twice."""
+    path = tmp_path / "cases.jsonl"
+    record(path, [ASKING], workflow(Model()), DOCUMENTS, cases=1, seed=1)
+    before, model = path.read_bytes(), Model()
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ConfigError, match="another process records into it"):
+            record(path, [ASKING.model_copy(update={"key": "b"})], workflow(model), DOCUMENTS, cases=2, seed=1)
+    assert (path.read_bytes(), model.asked) == (before, [])
 
 
 def test_a_recording_is_added_to_no_other_file(tmp_path: Path) -> None:
