@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from support_agent.store.store import Store
 
 autonomy_app = typer.Typer(
-    help="In which mode each item leaves, and why: list, set, apply, judge, undo.", rich_markup_mode=None
+    help="List in which mode each item leaves, and why; or set, apply, judge, undo.", rich_markup_mode=None
 )
 KeyArgument = Annotated[
     str, typer.Argument(metavar="ITEM", help="Such as document:3, as `support-agent autonomy` says.")

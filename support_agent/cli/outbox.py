@@ -14,7 +14,7 @@ from support_agent.cli import printing
 from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 
 outbox_app = typer.Typer(
-    help="Mails whose delivery is not confirmed: list, approve, undo, retry, sent, give-up.", rich_markup_mode=None
+    help="List mails whose delivery is not confirmed; or approve, undo, retry, sent, give-up.", rich_markup_mode=None
 )
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The mail's id, as `support-agent outbox` lists it.")]
 

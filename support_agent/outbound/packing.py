@@ -84,7 +84,7 @@ def packet_of(
         customer_reply_to=reply_to_of(mail.message) if not mail.route.is_staff_reply else None,
         level=customer.level,
         level_why=customer.why,
-        subject=mail.message.subject,
+        subject=mail.message.subject.replace(f"[{mail.route.case_id}] ", ""),  # a staff reply to a packet has it
         mail_text=shown,
         left_out=len(mail.message.text) - len(shown) or None,
         reason_code=decision.plan.reason or Reason.NOT_COVERED,

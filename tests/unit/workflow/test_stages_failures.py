@@ -374,6 +374,18 @@ def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None
     assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
 
 
+def test_the_subject_of_a_notice_names_the_case_once(office: Office) -> None:
+    """Failure: each notice about a reply to a notice had the case in its subject once more."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES, subject="My card"))
+    packet = office.sent(first)[PACKET]
+    subject = f"[{packet.case_id}] My card"
+    reply, _ = office.handle(
+        write("> the packet", sender=DESK, subject=f"Re: {subject}", in_reply_to=packet.message_id)
+    )
+    for mail in (packet, office.sent(reply)[FAILURE]):
+        assert message_from_bytes(mail.raw, policy=policy.default)["Subject"] == subject
+
+
 @pytest.mark.parametrize("kind", ["raw", "outbox"])
 def test_reply_to_a_mail_that_is_no_longer_kept_says_so(office: Office, kind: str) -> None:
     """Failure: the desk was told that the customer's mail had no address, and nothing it could do about it."""
