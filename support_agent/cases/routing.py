@@ -30,7 +30,7 @@ from support_agent.cases.senders import Senders
 from support_agent.cases.threads import Threads
 from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
-from support_agent.mail.message import not_read, parse
+from support_agent.mail.message import Message, not_read, parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, MailRecord, OutboxEntry, OutgoingKind
 from support_agent.store.store import Store
@@ -90,8 +90,8 @@ class CaseRouting:
                 customer_mail_id=self.threads.customer_mail_of(packet) if is_named else None,
             )
         case = self._case(recorded, mail, sender, asks_for_news)
-        if is_reply and given_in(mail.message) is not None:
-            code, why = EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
+        if is_reply and (not_done := self._why_not_done(mail.message)) is not None:
+            code, why = not_done
             return Route(case_id=case.id, may_answer=False, may_acknowledge=False, reason=code, why=why)
         log.info("mail_routed", mail_id=mail.id, case_id=case.id)
         reason, why = self._why_no_mail(mail, sender, case)
@@ -177,6 +177,17 @@ class CaseRouting:
         if mail.received_at <= latest and (mail.received_at > found.since or found.since > latest):
             self.store.suppressions.lift(sender.address)
             log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
+
+    def _why_not_done(self, message: Message) -> tuple[EscalationReason, str] | None:
+        """Code and sentence why a mail of staff, which answers no packet, does not what it is meant to do; None: it may
+        be any mail.
+        """
+        if given_in(message) is not None:
+            return EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
+        if self.threads.answers_a_lost_one(message):
+            todo = "write to the customer from your own mail program"
+            return EscalationReason.NOT_PASSED_ON, f"the mail of ours that it answers is no longer kept: {todo}"
+        return None
 
     def _why_no_mail(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
         """Code and sentence why no automatic mail may go to the sender; two empty strings if one may."""

@@ -19,6 +19,7 @@ from support_agent.cases.route import own_addresses, staff_addresses
 from support_agent.cases.senders import Senders
 from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
+from support_agent.mail.keys import is_own_message_id
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxEntry, OutboxRecord, OutgoingKind
@@ -76,6 +77,11 @@ class Threads:
         if record is None or (record.recipient == sender.address and not record.kind.is_about_no_case):
             return ""
         return f"it answers our {record.kind.value} to {record.recipient}"
+
+    def answers_a_lost_one(self, message: Message) -> bool:
+        """Whether a mail answers one of ours that the store does not have: it was deleted, or a backup was restored."""
+        is_ours = (is_own_message_id(self.settings.agent.secrets, id_) for id_ in _references(message))
+        return any(is_ours) and next(self._ours(message), None) is None
 
     def is_direct_answer(self, message: Message, packet: OutboxEntry) -> bool:
         """Whether a mail answers the packet itself and is addressed to us; mail between staff must not reach the

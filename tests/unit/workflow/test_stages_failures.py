@@ -374,6 +374,20 @@ def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None
     assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
 
 
+@pytest.mark.parametrize("words", ["We look.", REFUND])
+def test_reply_to_a_packet_whose_case_is_gone_is_told_to_the_desk(office: Office, words: str) -> None:
+    """Failure: after retention, or an older backup, the agent answered the desk as if a customer had written."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(first)[PACKET].message_id
+    office.store.retention.delete_older_than(office.clock() + timedelta(days=8))
+    reply, _ = office.handle(write(words, sender=DESK, in_reply_to=packet))
+    assert one(office, reply).status is MailStatus.ESCALATED
+    assert set(office.sent(reply)) == {PACKET}
+    code, why = reason_told(office, reply, PACKET)
+    assert code == "not_passed_on"
+    assert str(why).endswith("no longer kept: write to the customer from your own mail program")
+
+
 def test_the_subject_of_a_notice_names_the_case_once(office: Office) -> None:
     """Failure: each notice about a reply to a notice had the case in its subject once more."""
     first, _ = office.handle(write(HUMAN, sender=JAMES, subject="My card"))
