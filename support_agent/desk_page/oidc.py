@@ -208,7 +208,7 @@ class OidcEntrance:
 
     def _key_sets(self) -> Iterator[tuple[Key, ...]]:
         now = self.now()
-        if self._keys_until is not None and now < self._keys_until:
+        if self._keys_until is not None and now < self._keys_until <= now + KEYS_TIME:  # or the clock was set back
             yield self._keys
         self._keys, self._keys_until = self.provider.keys(), now + KEYS_TIME
         yield self._keys

@@ -154,6 +154,15 @@ def test_a_key_that_was_withdrawn_counts_no_longer_than_an_hour() -> None:
     assert not let_in(scene.browser.get(scene.came()))
 
 
+def test_a_clock_that_is_set_back_keeps_no_key_for_longer() -> None:
+    """Failure: a key that the provider had withdrawn counted until the clock was where it had been."""
+    scene = Scene()
+    assert let_in(scene.browser.get(scene.came()))
+    scene.clock.instant -= timedelta(days=300)
+    scene.provider.keys = [dict(rsa("new").as_dict())]
+    assert not let_in(scene.browser.get(scene.came()))
+
+
 def test_a_provider_that_leaves_out_whether_it_verified_is_taken_only_by_a_setting() -> None:
     loose = Scene(BY_OIDC.model_copy(update={"oidc_requires_verified_email": False}))
     loose.provider.claims["email_verified"] = None
