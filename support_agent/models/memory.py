@@ -17,13 +17,17 @@ STATM = Path("/proc/self/statm")
 """The size of this process in pages: the second number is what of it is in memory."""
 
 
-def usable_bytes(meminfo: Path = MEMINFO, limits: tuple[Path, ...] = LIMITS, statm: Path = STATM) -> int | None:
+def usable_bytes(
+    meminfo: Path = MEMINFO, limits: tuple[Path, ...] = LIMITS, statm: Path = STATM, *, to_load: int = 0
+) -> int | None:
     """What this process may still take: the machine's available memory, or what is left of the container's limit.
 
+    Args:
+        to_load: Bytes of a file that is still to be mapped into memory: a container's limit counts them.
     Returns:
         None if the system says neither.
     """
-    found = [_available(meminfo), *(_left(limit, statm) for limit in limits)]
+    found = [_available(meminfo), *(_left(limit, statm, to_load) for limit in limits)]
     return min((number for number in found if number is not None), default=None)
 
 
@@ -49,10 +53,10 @@ def _available(meminfo: Path) -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def _left(limit: Path, statm: Path) -> int | None:
+def _left(limit: Path, statm: Path, to_load: int) -> int | None:
     try:
         text = limit.read_text("ascii").strip()
         resident = int(statm.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
-    return max(0, int(text) - resident) if text.isdigit() else None  # "max": no limit
+    return max(0, int(text) - resident - to_load) if text.isdigit() else None  # "max": no limit

@@ -5,7 +5,7 @@ Slow modules are imported inside functions. Checked by tests/acceptance, through
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -49,10 +49,12 @@ def require_room_for(settings: ModelSettings, path: Path) -> None:
         ConfigError: `LlamaModel` would refuse them, too.
     """
     from support_agent.models.llama import require_room
+    from support_agent.models.memory import usable_bytes
     from support_agent.models.weights import read_shape
 
     if settings.instances > 1 and (shape := read_shape(path)) is not None:
-        require_room(shape, settings.instances, settings.context_tokens)
+        usable = partial(usable_bytes, to_load=path.stat().st_size)
+        require_room(shape, settings.instances, settings.context_tokens, usable)
 
 
 def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAIModel:

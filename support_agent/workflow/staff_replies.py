@@ -59,11 +59,11 @@ class StaffReplies:
             return self._carry_out(mail, given, screening)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
         if why := self._why_no_reply(mail, packet, screening):
-            return self._refuse_reply(mail, screening, why)
+            return self._refuse_reply(mail, packet, screening, why)
         try:
             pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
         except PermanentError as error:
-            return self._refuse_reply(mail, screening, str(error))
+            return self._refuse_reply(mail, packet, screening, str(error))
         pass_on()
 
     def _carry_out(self, mail: RoutedMail, given: GivenCommand, screening: Screening) -> None:
@@ -79,14 +79,22 @@ class StaffReplies:
         about = mail.about(self.desk.mail_of_refused(mail, given))
         self._refuse(about, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
 
-    def _refuse_reply(self, mail: RoutedMail, screening: Screening, why: str) -> None:
-        """Notify the desk that its reply did not go to the customer."""
-        log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-        self._refuse(mail, screening, EscalationReason.NOT_PASSED_ON, why)
+    def _refuse_reply(self, mail: RoutedMail, packet: OutboxEntry | None, screening: Screening, why: str) -> None:
+        """Notify the desk that its reply did not go to the customer.
 
-    def _refuse(self, mail: RoutedMail, screening: Screening, reason: EscalationReason, why: str) -> None:
+        One that names no packet may only mention the case, which nobody would then wait for.
+        """
+        log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
+        self._refuse(mail, screening, EscalationReason.NOT_PASSED_ON, why, is_escalated=packet is not None)
+
+    def _refuse(
+        self, mail: RoutedMail, screening: Screening, reason: EscalationReason, why: str, *, is_escalated: bool = True
+    ) -> None:
         """Notify the desk why its mail had no effect, up to a daily limit, and for what screening refuses a limit of
         the case.
+
+        Args:
+            is_escalated: False: the case stays as it is.
         """
         is_limited = self.rates.is_notification_limit_reached(mail.sender, self.now())
         if is_limited or (screening.is_refused and self._has_refusals(mail)):
@@ -94,7 +102,8 @@ class StaffReplies:
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
             # A program may have written what screening refuses: it takes no case from the agent.
-            self.notices.refuse(mail, escalated(reason, self.now(), why), is_escalated=not screening.is_refused)
+            is_escalated = is_escalated and not screening.is_refused
+            self.notices.refuse(mail, escalated(reason, self.now(), why), is_escalated=is_escalated)
 
     def _has_refusals(self, mail: RoutedMail) -> bool:
         """Whether the writer of a mail that screening refuses had all notices in the case about such mails."""

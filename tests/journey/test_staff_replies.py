@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from support_agent.cases.handling import Handling, Order
 from support_agent.store.records import (
     CaseState,
     MailId,
@@ -387,6 +388,16 @@ def test_s16_a_staff_reply_that_names_its_case_and_no_packet_goes_back_to_its_wr
         write("What now?", sender=DESK, in_reply_to=sent[FAILURE].message_id, subject=subject, number=3)
     )
     assert set(office.sent(again)) == {FAILURE}
+
+
+def test_s16_a_mail_of_staff_that_only_mentions_a_case_takes_it_from_no_one(office: Office) -> None:
+    """Failure: a forward within the house left the case with a person for whom no mail waited, and no reminder."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET]
+    assert packet.case_id is not None
+    Handling(office.store, office.settings).order(packet.case_id, Order.GIVE_BACK, "staff", office.clock())
+    mention, _ = office.handle(write("See below.", sender=DESK, subject=f"Fwd: {opened(packet)['Subject']}", number=2))
+    assert (set(office.sent(mention)), state(office, first)) == ({FAILURE}, CaseState.OPEN)
 
 
 def test_s12_staff_replies_that_name_no_packet_are_told_up_to_the_limits(office: Office) -> None:

@@ -45,6 +45,16 @@ def test_the_machine_and_the_container_bound_the_memory(
     assert usable_bytes(meminfo, (path,), statm) == expected
 
 
+def test_a_containers_limit_counts_the_weights_that_are_still_to_be_loaded(
+    meminfo: Path, statm: Path, tmp_path: Path
+) -> None:
+    """Rule: what `doctor` says before the weights are loaded is what the start says; `HOST` has them as free."""
+    path = tmp_path / "memory.max"
+    path.write_text("2000000000", "ascii")
+    assert usable_bytes(meminfo, (path,), statm, to_load=GB) == GB - USED
+    assert usable_bytes(meminfo, (), statm, to_load=GB) == HOST
+
+
 def test_a_system_that_says_nothing_is_not_guessed_about(tmp_path: Path) -> None:
     assert usable_bytes(tmp_path / "none", (tmp_path / "none",), tmp_path / "none") is None
     require_memory(10**15, 64, None)
