@@ -25,9 +25,6 @@ from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
 
-UNUSABLE = (ConfigError, PermanentError)
-"""Errors of account data that no later try mends."""
-
 
 @dataclass(frozen=True)
 class Senders:
@@ -49,12 +46,16 @@ class Senders:
     def of_notice(self, mail: ReceivedMail) -> Sender:
         """As `of`, for a mail that a person gets: at once, though the account data do not answer now.
 
-        Then nothing is recorded: an answer must know whether a customer wrote the mail.
+        Then the level is not recorded: an answer must know whether a customer wrote the mail. The address is, because
+        other mails of the case are compared by it.
         """
         try:
             return self.of(mail)
-        except TransientError:
-            return self._identified(mail, *UNUSABLE, TransientError)
+        except TransientError as error:  # the data are not asked again: each question may take as long as they allow
+            log.critical("customer_not_read", code=error.code, error=str(error))
+            sender = self._identified(mail, lambda address: False)
+            self.store.mails.save_sender_address(mail.id, sender.address)
+            return sender.model_copy(update={"why": f"{sender.why}; {_unusable(error)}"})
 
     def record(self, mail_id: MailId, sender: Sender) -> None:
         """Record what `found` has found."""
@@ -65,24 +66,27 @@ class Senders:
         recorded = self.store.mails.get(mail.id)
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
             return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or ""), True
-        return self._identified(mail, *UNUSABLE), False
+        wrong: list[str] = []
+        sender = self._identified(mail, partial(self._is_customer, wrong))
+        return sender.model_copy(update={"why": "; ".join([sender.why, *wrong])}), False
 
     def is_customer(self, address: str) -> bool:
         """Whether an address belongs to a customer of the company, as far as its account data can be used."""
-        return self._is_customer([], UNUSABLE, address)
+        return self._is_customer([], address)
 
-    def _identified(self, mail: ReceivedMail, *accepted: type[SupportAgentError]) -> Sender:
-        """The sender as identified now; an accepted error of the account data makes nobody a customer."""
+    def _identified(self, mail: ReceivedMail, is_customer: Callable[[str], bool]) -> Sender:
         check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
-        wrong: list[str] = []
-        sender = identify(mail.message, self.agent, partial(self._is_customer, wrong, accepted), check)
-        return sender.model_copy(update={"why": "; ".join([sender.why, *wrong])})
+        return identify(mail.message, self.agent, is_customer, check)
 
-    def _is_customer(self, wrong: list[str], accepted: tuple[type[SupportAgentError], ...], address: str) -> bool:
+    def _is_customer(self, wrong: list[str], address: str) -> bool:
         """As `is_customer`; adds to `wrong` why the account data cannot be used."""
         try:
             return self.accounts.customer(address) is not None
-        except accepted as error:
+        except (ConfigError, PermanentError) as error:
             log.critical("customer_not_read", code=error.code, error=str(error))
-            wrong.append(f"the account data cannot be used: {error}")
+            wrong.append(_unusable(error))
             return False
+
+
+def _unusable(error: SupportAgentError) -> str:
+    return f"the account data cannot be used: {error}"

@@ -183,6 +183,11 @@ class Mails:
         with self.database.write() as connection:
             change(connection, mail_id, sender_address=address, level=level, sender_why=why)
 
+    def save_sender_address(self, mail_id: MailId, address: str) -> None:
+        """Record the sender's address ("" for none) of a mail whose level cannot be found now."""
+        with self.database.write() as connection:
+            change(connection, mail_id, sender_address=address)
+
     def end(
         self,
         mail_id: MailId,

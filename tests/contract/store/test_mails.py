@@ -100,6 +100,15 @@ def test_screening_and_sender_are_kept_with_the_mail(store: Store) -> None:
     assert mail.sender_why == "dmarc=pass of mx.harborfile.example"
 
 
+def test_an_address_may_be_recorded_before_the_level(store: Store) -> None:
+    """Rule: who looks up the level later still finds that nobody did."""
+    mail_id = record(store)
+    store.mails.save_sender_address(mail_id, "anna.keller@example.net")
+    mail = store.mails.get(mail_id)
+    assert mail is not None
+    assert (mail.sender_address, mail.level, mail.sender_why) == ("anna.keller@example.net", None, None)
+
+
 def test_a_mail_follows_the_older_open_mails_of_its_case_alone(store: Store) -> None:
     """Rule: the mails of a case are decided in their order; at one instant, in that of the mailbox."""
     first, second, third, other = (record(store, number, at=NOON + DAY * (number == 3)) for number in range(1, 5))
@@ -154,6 +163,7 @@ def test_an_unknown_mail_is_an_error_not_a_silent_nothing(store: Store) -> None:
         lambda: store.mails.raw(UNKNOWN),
         lambda: store.mails.save_screening(UNKNOWN, "answer", None),
         lambda: store.mails.save_sender(UNKNOWN, "", 0, ""),
+        lambda: store.mails.save_sender_address(UNKNOWN, ""),
         lambda: store.mails.end(UNKNOWN, MailStatus.FILED, None, None, NOON),
     ):
         with pytest.raises(PermanentError, match="not in the store"):
