@@ -287,7 +287,7 @@ def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         newest = store.cases.recent(1) if store is not None else ()
         ends = store.watching.clock_trust() if store is not None else {}
     doubt = ends.get(ClockTrust.DOUBT)
-    if doubt is not None and ClockTrust.TRUST in ends:
+    if doubt is not None and doubt > now and ClockTrust.TRUST in ends:
         what = f"it has leapt ahead, or no worker ran for long: nothing is deleted until {doubt:%Y-%m-%d %H:%M} UTC"
         yield warning("clock", what, "look whether it is right, and set it if not, best by NTP")
     last_at = newest[0].last_received_at if newest else None

@@ -21,8 +21,8 @@ from support_agent.store.watching import Watching
 log = structlog.get_logger(__name__)
 
 TRUST_LASTS, DOUBT_LASTS = timedelta(days=3), timedelta(days=1)
-CONFIRMED_WITHIN = timedelta(days=30)
-"""After a doubt has ended: an agent that runs once a month deletes, too."""
+CONFIRMED_WITHIN = timedelta(days=31)
+"""After the day of doubt: an agent that runs once a month must delete personal data, too."""
 RENEWED_AFTER = timedelta(hours=1)
 
 

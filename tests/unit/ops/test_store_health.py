@@ -257,6 +257,7 @@ def test_a_clock_that_leapt_ahead_is_a_warning(settings: Settings, store: Store)
     diagnosis = the("clock", settings, now=NOON + timedelta(days=30))
     assert diagnosis.severity is Health.WARNING
     assert "nothing is deleted until" in diagnosis.what
+    assert of(diagnose(settings, Outside().probes(NOON + timedelta(days=32))), "clock") == [], "that is over"
 
 
 def test_without_a_mail_nothing_is_said_about_the_clock(settings: Settings, store: Store) -> None:

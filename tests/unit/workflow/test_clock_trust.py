@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.store.store import Store
+from support_agent.store.watch_records import ClockTrust
 from support_agent.workflow.clock_trust import DOUBT_LASTS, TRUST_LASTS, is_trusted
 from tests.fakes_journey import NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift
@@ -74,3 +75,19 @@ def test_a_worker_deletes_nothing_by_a_doubted_clock(office: Office, store: Stor
         shift.work()
         assert len(office.store.mails.find()) == kept
         assert (shift.engine.deleted_before == []) is bool(kept)
+
+
+def test_a_clock_that_leaps_ahead_while_it_is_doubted_is_doubted_anew(store: Store) -> None:
+    """Failure: in the day of doubt after a pause, or in a store's first, a single wrong reading deleted everything."""
+    after_pause, ahead = NOON + 7 * DAY, NOON + 11 * YEAR
+    assert not is_trusted(store.watching, after_pause)
+    assert not is_trusted(store.watching, ahead)
+    assert is_trusted(store.watching, ahead + DAY)
+
+
+def test_an_agent_that_runs_rarely_deletes_each_second_time(store: Store) -> None:
+    """Nobody starts it within three days, so it is doubted each time; personal data must go nevertheless."""
+    for pause in (7 * DAY, 30 * DAY):
+        store.watching.note_expiry(ClockTrust.DOUBT, None)
+        store.watching.note_expiry(ClockTrust.TRUST, NOON)
+        assert [is_trusted(store.watching, NOON + times * pause) for times in range(1, 5)] == [False, True] * 2
