@@ -22,7 +22,7 @@ from support_agent.core.levels import PROVEN
 from support_agent.mail.keys import is_own_message_id
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxEntry, OutboxRecord, OutgoingKind
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxEntry, OutgoingKind
 from support_agent.store.store import Store
 
 
@@ -94,19 +94,19 @@ class Threads:
     def mail_replied_to(self, message: Message) -> MailId | None:
         """The stored mail that a customer's mail replies to, or whose answer it replies to; None: nothing of ours."""
         for reference in _references(message):
-            for row in self.store.outbox.find(message_id=reference):
+            for row in self.store.deliveries.named(reference):
                 return row.mail_id
             for mail in self.store.mails.find(message_id=reference):
                 return mail.id
         return None
 
-    def packet_named_by(self, message: Message) -> OutboxRecord | None:
-        """The packet that a mail replies to, by its keyed id."""
+    def packet_named_by(self, message: Message) -> OutboxEntry | None:
+        """The packet that a mail replies to, by its keyed id; perhaps one that cannot be read because a key is gone."""
         return next((record for record in self._ours(message) if record.kind.is_for_desk), None)
 
-    def _ours(self, message: Message) -> Iterator[OutboxRecord]:
+    def _ours(self, message: Message) -> Iterator[OutboxEntry]:
         """The mails of ours that a mail answers, the nearest first."""
-        return (record for id_ in _references(message) for record in self.store.outbox.find(message_id=id_))
+        return (entry for id_ in _references(message) for entry in self.store.deliveries.named(id_))
 
     def names(self, message: Message, packet: OutboxEntry) -> bool:
         """Whether a mail replies to this packet, by its keyed id."""
@@ -137,15 +137,23 @@ class Threads:
         return [row for row in rows if row.mail_id not in unreadable]
 
     def packet_as_sent(self, packet: OutboxEntry) -> RenderedPacket | None:
-        """A packet as it was rendered."""
+        """A packet as it was rendered; None: that is gone, or cannot be read because a key is gone."""
+        if self._is_unreadable(packet.mail_id):
+            return None
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         return RenderedPacket.model_validate(record.spans) if record is not None else None
 
     def customer_mail_of(self, packet: OutboxEntry) -> MailId | None:
-        """The customer's mail that a packet is about; None: it is about none that is known."""
+        """The customer's mail that a packet is about; None: it is about none that is known and can be read."""
+        if self._is_unreadable(packet.mail_id):
+            return None
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         about = record.payload.get("about_mail_id") if record is not None else None
-        return self.mail_about(packet, None if about is None else str(about))
+        mail_id = self.mail_about(packet, None if about is None else str(about))
+        return None if mail_id is None or self._is_unreadable(mail_id) else mail_id
+
+    def _is_unreadable(self, mail_id: MailId) -> bool:
+        return bool(self.store.sealing.unreadable({mail_id}))
 
     def mail_about(self, packet: OutboxEntry, about_mail_id: str | None) -> MailId | None:
         """As `customer_mail_of`, by what the packet says of it.

@@ -152,6 +152,12 @@ class Deliveries:
         with self.database.read() as connection:
             return _entries(connection, query)
 
+    def named(self, message_id: str) -> tuple[OutboxEntry, ...]:
+        """Return our mails with this Message-ID, the oldest first."""
+        query = _ENTRIES.where(col(OutboxRow.message_id) == message_id).order_by(*_IN_ORDER)
+        with self.database.read() as connection:
+            return _entries(connection, query)
+
     def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxEntry, ...]:
         """Return the customers' mails that are `failed`, `uncertain` or undone, and that the desk was not notified of.
 

@@ -50,6 +50,14 @@ def test_s62_a_mail_that_is_to_be_sent_again_begins_anew(store: Store) -> None:
     assert (due.attempts, due.next_try_at, due.raw, due.message_id) == (0, LATER, row.raw, row.message_id)
 
 
+def test_our_mails_are_found_by_their_message_id_without_their_bytes(store: Store) -> None:
+    """Rule: one that cannot be read hides nothing of what a mail answers."""
+    row = bring_to(store, SENT)
+    (entry,) = store.deliveries.named(row.message_id)
+    assert dict(entry) == {name: getattr(row, name) for name in type(entry).model_fields}
+    assert store.deliveries.named("<unknown@example.net>") == ()
+
+
 def test_what_the_sources_do_not_allow_changes_nothing(store: Store) -> None:
     """Rule: between the look and the change another process may have had it."""
     row = bring_to(store, SENT)

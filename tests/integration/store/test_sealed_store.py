@@ -40,7 +40,7 @@ from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
 from tests.fakes_desk import lines_of, order, proposed_in, told
-from tests.fakes_journey import ANNA, JAMES, Office, company_store, open_office, write
+from tests.fakes_journey import ANNA, DESK, JAMES, Office, company_store, open_office, write
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.outbound.test_sent_folder import FakeFolders
@@ -257,6 +257,30 @@ def test_a_mail_that_cannot_be_read_stops_no_command_about_another_of_its_case(
     assert one(office, given).status is MailStatus.FILED
     assert told(office, given) == ""
     assert office.store.used_keys.is_used(line.rpartition(" ")[2])
+
+
+@pytest.mark.parametrize("is_destroyed", [True, False])
+def test_a_reply_to_a_packet_that_cannot_be_read_goes_back_to_its_writer(office: Office, is_destroyed: bool) -> None:
+    """Failure: the reply was set aside, and nobody heard that the customer did not get it."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(first)[PACKET]
+    take_keys(office, [first], is_destroyed=is_destroyed)
+    reply, _ = office.handle(write("We see.", sender=DESK, in_reply_to=packet.message_id, number=2))
+    assert one(office, reply).case_id == packet.case_id
+    assert {row.kind: row.recipient for row in office.sent(reply).values()} == {OutgoingKind.FAILURE: DESK}
+    assert told(office, reply) == "the packet that it answers is gone"
+
+
+@pytest.mark.parametrize("is_destroyed", [True, False])
+def test_a_person_gets_a_strangers_reply_to_a_mail_of_ours_that_cannot_be_read(
+    office: Office, is_destroyed: bool
+) -> None:
+    """Failure: the mail was set aside without a notice, because the mail that it answers was read to the end."""
+    first, _ = office.handle(write(HOW, sender=JAMES))
+    answer = office.sent(first)[OutgoingKind.ANSWER]
+    take_keys(office, [first], is_destroyed=is_destroyed)
+    reply, _ = office.handle(write(HUMAN, sender=BOB, in_reply_to=answer.message_id, number=2))
+    assert set(office.sent(reply)) == {PACKET}
 
 
 def no_master(folder: Path) -> None:
