@@ -55,10 +55,14 @@ def sqlite_code(error: SQLAlchemyError) -> str:
     return "_".join(getattr(getattr(error, "orig", None), "sqlite_errorname", "").split("_")[:2])
 
 
-def is_transient(error: SQLAlchemyError) -> bool:
-    """Whether another try may succeed: the database did not answer, and its file can be used."""
+def is_transient(error: SQLAlchemyError, *, was_usable: bool = False) -> bool:
+    """Whether another try may succeed: the database did not answer, and its file can be used.
+
+    Args:
+        was_usable: This process has used the file, so that its volume may come back.
+    """
     may_pass = isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout)
-    return may_pass and sqlite_code(error) not in UNUSABLE_FILE
+    return may_pass and (was_usable or sqlite_code(error) not in UNUSABLE_FILE)
 
 
 def file_exists(path: Path, what: str) -> bool:

@@ -369,7 +369,7 @@ class Keys:
             yield
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
-            if is_transient(error):
+            if is_transient(error, was_usable=self._database is not None):
                 todo = "free space on its disk, or run it again" if self._is_sqlite else "see that it runs"
                 raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
             todo = "check store.keys_url and its permissions, or bring them back"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from sqlalchemy import make_url
 
-from support_agent.errors import ConfigError, PermanentError
+from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store.keys import KeySettings, Lost
 from support_agent.store.vault import (
     MAGIC,
@@ -168,6 +168,20 @@ def test_keys_that_no_second_try_opens_are_an_error_of_the_configuration(name: s
     with pytest.raises(ConfigError, match=re.escape(why)) as caught:
         vault.keys.check(may_create=True)
     assert "permissions" in str(caught.value)
+
+
+def test_keys_that_were_opened_once_are_tried_again(tmp_path: Path) -> None:
+    """Failure: while their volume was away for a moment, the worker ended for good, as if its settings were wrong."""
+    volume, away = tmp_path / "volume", tmp_path / "away"
+    volume.mkdir()
+    keys = vault_in(tmp_path, KeySettings(seals=True, url=f"sqlite:///{volume / 'keys.sqlite3'}")).keys
+    keys.check(may_create=True)
+    with keys._open() as database, database.connect():  # so that the next use needs a new connection
+        volume.rename(away)
+        with pytest.raises(TransientError, match="unable to open database file"):
+            keys.stored("1" * 32, may_create=True)
+        away.rename(volume)
+    assert keys.stored("1" * 32, may_create=True)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
