@@ -390,14 +390,17 @@ def test_s16_a_staff_reply_that_names_its_case_and_no_packet_goes_back_to_its_wr
     assert set(office.sent(again)) == {FAILURE}
 
 
-def test_s16_a_mail_of_staff_that_only_mentions_a_case_takes_it_from_no_one(office: Office) -> None:
+@pytest.mark.parametrize(("order", "stays"), [(Order.GIVE_BACK, CaseState.OPEN), (Order.CLOSE, CaseState.CLOSED)])
+def test_s16_a_mail_of_staff_that_only_mentions_a_case_takes_it_from_no_one(
+    office: Office, order: Order, stays: CaseState
+) -> None:
     """Failure: a forward within the house left the case with a person for whom no mail waited, and no reminder."""
     first, _ = office.handle(write(HUMAN))
     packet = office.sent(first)[PACKET]
     assert packet.case_id is not None
-    Handling(office.store, office.settings).order(packet.case_id, Order.GIVE_BACK, "staff", office.clock())
+    Handling(office.store, office.settings).order(packet.case_id, order, "staff", office.clock())
     mention, _ = office.handle(write("See below.", sender=DESK, subject=f"Fwd: {opened(packet)['Subject']}", number=2))
-    assert (set(office.sent(mention)), state(office, first)) == ({FAILURE}, CaseState.OPEN)
+    assert (set(office.sent(mention)), state(office, first)) == ({FAILURE}, stays)
 
 
 def test_s12_staff_replies_that_name_no_packet_are_told_up_to_the_limits(office: Office) -> None:
