@@ -165,7 +165,7 @@ def given_in(message: Message, answered_subject: str = "") -> GivenCommand | Non
 
 
 def case_named_in(message: Message) -> CaseId | None:
-    """The case in whose packet's subject a mail is written; None: its subject begins with none."""
+    """The case that a mail's subject begins with, as the subjects of its packets do; None: it begins with none."""
     match = NAMED_CASE.match(_bare(message.subject))
     return None if match is None else CaseId(match["case"].lower())
 

@@ -37,6 +37,9 @@ from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
 
+BY_HAND = "write to the customer from your own mail program"
+"""What a staff member can do whose reply cannot be passed on, because what it answers is no longer kept."""
+
 
 @dataclass(frozen=True)
 class CaseRouting:
@@ -90,8 +93,8 @@ class CaseRouting:
                 customer_mail_id=self.threads.customer_mail_of(packet) if is_named else None,
             )
         case = self._case(recorded, mail, sender, asks_for_news)
-        if is_reply and (not_done := self._why_not_done(mail.message)) is not None:
-            code, why = not_done
+        if is_reply and (no_effect := self._why_no_effect(mail.message)) is not None:
+            code, why = no_effect
             return Route(case_id=case.id, may_answer=False, may_acknowledge=False, reason=code, why=why)
         log.info("mail_routed", mail_id=mail.id, case_id=case.id)
         reason, why = self._why_no_mail(mail, sender, case)
@@ -178,15 +181,12 @@ class CaseRouting:
             self.store.suppressions.lift(sender.address)
             log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
 
-    def _why_not_done(self, message: Message) -> tuple[EscalationReason, str] | None:
-        """Code and sentence why a mail of staff, which answers no packet, does not what it is meant to do; None: it may
-        be any mail.
-        """
+    def _why_no_effect(self, message: Message) -> tuple[EscalationReason, str] | None:
+        """Code and sentence why a staff mail that answers no packet has no effect; None: it is handled as any mail."""
         if given_in(message) is not None:
             return EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
         if self.threads.answers_a_lost_one(message):
-            todo = "write to the customer from your own mail program"
-            return EscalationReason.NOT_PASSED_ON, f"the mail of ours that it answers is no longer kept: {todo}"
+            return EscalationReason.NOT_PASSED_ON, f"the mail of ours that it answers is no longer kept: {BY_HAND}"
         return None
 
     def _why_no_mail(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:

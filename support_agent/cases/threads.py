@@ -150,7 +150,9 @@ class Threads:
         record = self.store.outbox.rendered_mail(packet.mail_id, packet.kind, packet.number)
         about = record.payload.get("about_mail_id") if record is not None else None
         mail_id = self.mail_about(packet, None if about is None else str(about))
-        return None if mail_id is None or self._is_unreadable(mail_id) else mail_id
+        if mail_id is None or mail_id == packet.mail_id:  # that one can be read
+            return mail_id
+        return None if self._is_unreadable(mail_id) else mail_id
 
     def _is_unreadable(self, mail_id: MailId) -> bool:
         return bool(self.store.sealing.unreadable({mail_id}))

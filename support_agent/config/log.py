@@ -32,8 +32,10 @@ def _escaped(_logger: object, _level: str, event: structlog.typing.EventDict) ->
 
     The renderer does so itself where a value has a space, a line break or a quotation mark.
     """
-    is_left = {name: isinstance(value, str) and not QUOTED & set(value) for name, value in event.items()}
-    return {name: repr(value)[1:-1] if is_left[name] else value for name, value in event.items()}
+    return {
+        name: repr(value)[1:-1] if isinstance(value, str) and not QUOTED & set(value) else value
+        for name, value in event.items()
+    }
 
 
 def configure_log(settings: LogSettings) -> None:

@@ -106,8 +106,9 @@ def workers(settings: Settings, now: datetime) -> frozenset[str]:
 
 def look_at_workers(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """Who handles mail; a warning if mails wait and nobody does."""
-    subject, alive = "workers", workers(settings, now)
+    subject = "workers"
     with current_store(settings) as store:
+        alive = store.leases.holders(WORKER, now) if store is not None else ()
         leading = ", ".join(store.leases.holders(MAILBOX, now)) if store is not None else ""
         waiting = store.watching.undecided(MOST_COUNTED).number if store is not None else 0
     if alive:

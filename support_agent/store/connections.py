@@ -65,6 +65,11 @@ def is_transient(error: SQLAlchemyError, *, was_usable: bool = False) -> bool:
     return may_pass and (was_usable or sqlite_code(error) not in UNUSABLE_FILE)
 
 
+def what_to_do(*, is_sqlite: bool) -> str:
+    """What a person can do about a database that does not answer now."""
+    return "free space on its disk, or run it again" if is_sqlite else "see that it runs"
+
+
 def file_exists(path: Path, what: str) -> bool:
     """Whether a file is there.
 

@@ -36,6 +36,7 @@ from support_agent.store.connections import (
     purge,
     reader_of,
     sqlite_code,
+    what_to_do,
 )
 from support_agent.store.keys import KeySettings
 from support_agent.store.rows import insert_if_new
@@ -87,7 +88,7 @@ def _translated(error: DBAPIError) -> SupportAgentError:
             f"the database file cannot be used ({what}): check store.url and its folder", code="database"
         )
     if is_transient(error):
-        todo = "free space on its disk, or run it again" if sqlite_code(error) else "see that it runs"
+        todo = what_to_do(is_sqlite=bool(sqlite_code(error)))
         return TransientError(f"the database did not answer ({what}): {todo}", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")
 

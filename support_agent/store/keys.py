@@ -44,7 +44,14 @@ from support_agent.config.settings import StoreSettings
 from support_agent.core.size_limits import batches, first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import file_exists, guard_connections, is_transient, make_durable, purge
+from support_agent.store.connections import (
+    file_exists,
+    guard_connections,
+    is_transient,
+    make_durable,
+    purge,
+    what_to_do,
+)
 from support_agent.store.key_files import create_private, file_of, read_master_key
 
 SCHEMA = "support_agent_keys"
@@ -370,7 +377,7 @@ class Keys:
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
             if is_transient(error, was_usable=self._database is not None):
-                todo = "free space on its disk, or run it again" if self._is_sqlite else "see that it runs"
+                todo = what_to_do(is_sqlite=self._is_sqlite)
                 raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
             todo = "check store.keys_url and its permissions, or bring them back"
             raise ConfigError(f"the keys cannot be read ({what}): {todo}") from error

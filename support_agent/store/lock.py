@@ -35,8 +35,8 @@ ALIVE = text(
     f" interval '{RENEWED_S} seconds' AS started_until) AS server WHERE name LIKE 'worker:%' AND expires_at >"
     " to_timestamp(0) AND greatest(expires_at, started_until) >= clock_timestamp() ORDER BY wait_s DESC LIMIT 1"
 )
-"""The worker that may be alive without its lock for the longest time, and for how long it has to be waited for: its
-lease is valid; or it was never given up, and the server was just started, so that its holder could not renew it."""
+"""Of the workers that may be alive without their lock, the one to wait for longest, and for how many seconds. Its lease
+is valid; or it was never given up, and the server was just started, so that its holder could not renew it."""
 
 
 def this_process(doing: str = "") -> str:
@@ -127,7 +127,7 @@ def _taken(holder: str) -> ConfigError:
 
 
 def _may_live(worker: str, wait_s: int, *, was_started: bool) -> ConfigError:
-    """A worker has no lock, but it may have lost that in a restart of the server."""
+    """The error that a worker may be alive: it has no lock, but a restart of the server takes that away."""
     when = f"its lease ends in {wait_s} s"
     if was_started:
         when = f"the server was just started, and within {wait_s} s a living worker renews its lease"

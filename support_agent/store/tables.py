@@ -355,8 +355,8 @@ class AlarmRow(TableRow, table=True):
 
 
 class ExpiryRow(TableRow, table=True):
-    """When something ends (`Expiring`): a certificate or a token, as the newest connection has seen it; trust in the
-    clock.
+    """When something ends: a certificate or a token, as the newest connection has seen it (`Expiring`), or the trust or
+    the doubt in the clock (`ClockTrust`).
     """
 
     __tablename__ = "expiries"

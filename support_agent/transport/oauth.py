@@ -213,12 +213,12 @@ def _alone_with(file: Path, longest_s: float) -> Iterator[None]:
             try:
                 held = stack.enter_context(file.open("rb"))
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                is_current = os.path.samestat(os.fstat(held.fileno()), file.stat())  # it was not replaced meanwhile
+                may_go_on = os.path.samestat(os.fstat(held.fileno()), file.stat())  # it was not replaced meanwhile
             except BlockingIOError:
-                is_current = False
+                may_go_on = False
             except OSError:
-                is_current = True
-            if is_current:
+                may_go_on = True
+            if may_go_on:
                 yield
                 return
             stack.close()

@@ -21,7 +21,7 @@ from support_agent.answer.packet import Packet
 from support_agent.cases.commands import Command, GivenCommand, Ticket, digest_of, is_meant_as_command
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
-from support_agent.cases.routing import CaseRouting
+from support_agent.cases.routing import BY_HAND, CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError
@@ -52,7 +52,6 @@ log = structlog.get_logger(__name__)
 
 ANSWERING = (Command.APPROVE, Command.DOCUMENT)
 """Commands that send an answer of the machine: of these one works for each mail of a customer."""
-BY_HAND = "write to the customer from your own mail program"
 PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
 GOING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT, OutboxStatus.UNCERTAIN)
 
