@@ -19,9 +19,9 @@ WITH_HTML = (OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT)
 
 
 def thread_before(mail_id: MailId, case_id: CaseId, store: Store, settings: Settings) -> Thread | None:
-    """The other mails of a mail's case; None if there are none."""
+    """The other mails of a mail's case that can be read; None if there are none."""
     timeline = store.cases.timeline(case_id)
-    entries = timeline.mails if timeline is not None else ()
+    entries = [one for one in timeline.mails if one.is_readable] if timeline is not None else []
     staff = staff_addresses(settings)
     written = [one.mail.id for one in entries if one.mail.id != mail_id and one.mail.sender_address not in staff]
     sent = [row.raw for one in entries for row in one.outbox if not row.kind.is_for_desk]

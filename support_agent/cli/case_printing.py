@@ -152,7 +152,7 @@ def _mail(mail: MailStory) -> Iterator[str]:
     record = mail.record
     level = NOTHING if record.level is None else f"{record.level} ({record.sender_why})"
     reason = ": ".join(part for part in (record.reason_code, record.why) if part)
-    subject = mail.subject if mail.is_kept else "no longer kept, nor the text (store.raw_retention_days)"
+    subject = _subject(mail, "store.raw_retention_days")
     yield ""
     yield f"{instant_text(record.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
     yield from indented(
@@ -176,6 +176,13 @@ def _mail(mail: MailStory) -> Iterator[str]:
         choice, keys = f" ({label.choice})" if label.choice else "", ", ".join(label.keys) or "no answer"
         said = f"{label.outcome.value}{choice} by {clean_line(label.who)}, {label.how.value}, about {keys}{undone}"
         yield f"{instant_text(label.made_at)}  judged: {said}"
+
+
+def _subject(story: MailStory | SentStory, setting: str) -> str:
+    """The subject of a mail, or why neither that nor the text is shown."""
+    if not story.is_readable:
+        return "cannot be read any more, nor the text: its key is gone"
+    return story.subject if story.is_kept else f"no longer kept, nor the text ({setting})"
 
 
 def _intention(intention: Intention) -> str:
@@ -234,7 +241,7 @@ def _sent(sent: SentStory) -> Iterator[str]:
     tries = counted(record.attempts, "try", "tries")
     when = f" at {instant_text(record.sent_at)}" if record.sent_at is not None else ""
     yield f"{record.kind.value} to {clean_line(record.recipient)}: {record.status.value}{when} after {tries}"
-    subject = sent.subject if sent.is_kept else "no longer kept, nor the text (store.outbox_retention_days)"
+    subject = _subject(sent, "store.outbox_retention_days")
     rows = [("subject", subject), ("id", record.message_id)]
     if record.last_detail:
         rows.append(("server", record.last_detail))

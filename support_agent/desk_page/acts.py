@@ -126,7 +126,7 @@ def state_of(desk: Desk, case: CaseRecord, *, without: MailId | None = None) -> 
         without: A mail that does not count.
     """
     mails = tuple(mail for mail in desk.store.cases.mails_of(case.id) if mail != without)
-    replies = desk.store.outbox.find(case_id=case.id, kind=OutgoingKind.PERSON_REPLY)
+    replies = desk.store.deliveries.in_case(case.id, OutgoingKind.PERSON_REPLY)
     seen = (case.state.value, case.assignee, mails, [row.id for row in replies])
     return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]
 

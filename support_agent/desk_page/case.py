@@ -61,7 +61,7 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
     story, wired = timeline(desk.store, case_id), desk.wired()
     offer, choice = wired.desk.offer(case_id), choice_in(visit.query.get("choose"))
     preview, refused = previewed(desk, wired, case_id, offer, choice)
-    record = story.case
+    record, answers = story.case, desk.store.deliveries.in_case(case_id, OutgoingKind.ANSWER)
     to, passed_on = recipient(desk, wired, offer), _passed_on(desk, visit, offer)
     values = {
         "story": story,
@@ -69,7 +69,7 @@ def show(desk: Desk, visit: Visit, problem: str = "") -> Result:
         "offer": offer,
         "keys": {command.code: key for command, key in (offer.keys.items() if offer else ())},
         "waiting": waiting(desk, case_id, offer),
-        "held": desk.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.READY),
+        "held": [answer for answer in answers if answer.status is OutboxStatus.READY],
         "preview": preview,
         "refused": refused,
         "seen": acts.state_of(desk, record),
@@ -147,7 +147,8 @@ def _digest(words: str) -> str:
 
 def _entry(desk: Desk, mail: MailStory) -> Entry:
     is_act = mail.record.folder == PAGE_FOLDER
-    return Entry(mail, parse(desk.store.mails.raw(mail.record.id)).attachments, is_act)
+    raw = desk.store.mails.raw(mail.record.id) if mail.is_kept else b""
+    return Entry(mail, parse(raw).attachments, is_act)
 
 
 def _asked(story: CaseStory, offer: Offer | None) -> MailStory | None:

@@ -101,7 +101,7 @@ def label_by_hand(
     Raises:
         ConfigError: the case has no answer, or `done` is none of these.
     """
-    found = [row for row in store.outbox.find(case_id=CaseId(case_id)) if row.kind is OutgoingKind.ANSWER]
+    found = store.deliveries.in_case(CaseId(case_id), OutgoingKind.ANSWER)
     record = store.outbox.rendered_mail(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
     if record is None:
         raise ConfigError(f"no answer in case {case_id}: `support-agent cases` lists the cases", code="no_answer")

@@ -79,7 +79,8 @@ class ItemStory(Frozen):
 class SentStory(Frozen):
     """One outgoing mail and its delivery; `delivery_updates` are later delivery confirmations, and who gave them.
 
-    Once `store.outbox_retention_days` are over, subject, text and version are "", and `is_kept` is False.
+    Once `store.outbox_retention_days` are over, subject, text and version are "", and `is_kept` is False; so they are
+    if the mail cannot be read any more, because its key is gone: then `is_readable` is False, too.
     """
 
     record: OutboxEntry
@@ -89,12 +90,14 @@ class SentStory(Frozen):
     templates_version: str
     delivery_updates: tuple[DeliveryUpdate, ...]
     is_kept: bool = True
+    is_readable: bool = True
 
 
 class MailStory(Frozen):
     """One inbound mail and its results: `text` is what its sender wrote, unquoted, `labels` what people did with it.
 
-    Once `store.raw_retention_days` are over, subject and text are "", and `is_kept` is False.
+    Once `store.raw_retention_days` are over, subject and text are "", and `is_kept` is False; so they are if the mail
+    cannot be read any more, because its key is gone: then `is_readable` is False, too, and `plan` is None.
     """
 
     record: MailRecord
@@ -105,6 +108,7 @@ class MailStory(Frozen):
     sent: tuple[SentStory, ...]
     labels: tuple[Label, ...]
     is_kept: bool = True
+    is_readable: bool = True
 
 
 class CaseStory(Frozen):
@@ -153,7 +157,7 @@ def timeline(store: Store, case_id: str) -> CaseStory:
 
 
 def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
-    """Every mail of a case that was sent or waits in the outbox, each line beside its sources.
+    """Every mail of a case that was sent or waits in the outbox and can be read, each line beside its sources.
 
     Raises:
         ConfigError, PermanentError: as `timeline`.
@@ -165,7 +169,7 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
         for entry in found.mails
         for queries in [queries_of(store, entry.plan)]
         for row, record in _outgoing(entry)
-        if record is not None
+        if record is not None and isinstance(row, OutboxRecord)
     )
 
 
@@ -223,20 +227,20 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
     return found
 
 
-def _outgoing(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord | None]]:
+def _outgoing(entry: MailTimeline) -> list[tuple[OutboxEntry, RenderedMailRecord | None]]:
     """Each mail of the outbox with its sources, None once they are deleted; a digest or an alarm is about no case."""
     records = {(record.kind, record.number): record for record in entry.rendered_mails}
-    of_case = (row for row in entry.outbox if not row.kind.is_about_no_case)
+    of_case = (row for row in (*entry.outbox, *(entry.unreadable or ())) if not row.kind.is_about_no_case)
     return [(row, records.get((row.kind, row.number))) for row in of_case]
 
 
 def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
-    mail, raw = entry.mail, store.mails.raw(entry.mail.id)
+    mail, raw = entry.mail, store.mails.raw(entry.mail.id) if entry.is_readable else b""
     message = parse(raw)
     author = message.from_.addr if message.from_ is not None else ""
     try:
         plan = None if entry.plan is None else _plan_story(entry.plan)
-        sent = tuple(_sent_story(row, record, store.deliveries.of(row.id)) for row, record in _outgoing(entry))
+        sent = tuple(_sent_story(store, row, record, entry) for row, record in _outgoing(entry))
     except ValidationError as error:
         raise unreadable(f"mail {mail.id}") from error
     return MailStory(
@@ -248,6 +252,7 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
         sent=sent,
         labels=store.labels.of(mail.id),
         is_kept=bool(raw),
+        is_readable=entry.is_readable,
     )
 
 
@@ -268,7 +273,7 @@ def _call_story(call: Call) -> CallStory:
     return CallStory(call=call_text(call.tool, call.args), **dict(likeliest_first))
 
 
-def _sent_story(row: OutboxRecord, record: RenderedMailRecord | None, updates: tuple[DeliveryUpdate, ...]) -> SentStory:
+def _sent_story(store: Store, row: OutboxEntry, record: RenderedMailRecord | None, entry: MailTimeline) -> SentStory:
     subject, text = text_of(record) if record is not None else ("", "")
     return SentStory(
         record=row,
@@ -276,8 +281,9 @@ def _sent_story(row: OutboxRecord, record: RenderedMailRecord | None, updates: t
         text=text,
         items=_items(record.payload) if record is not None and row.kind is OutgoingKind.ANSWER else (),
         templates_version=record.templates_version if record is not None else "",
-        delivery_updates=updates,
+        delivery_updates=store.deliveries.of(row.id),
         is_kept=record is not None,
+        is_readable=entry.is_readable,
     )
 
 

@@ -20,14 +20,15 @@ from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
 from support_agent.ops.person import PersonAddresses
 from support_agent.store.audit import AuditEvent
-from support_agent.store.records import CaseId, MailRecord, OutboxRecord
+from support_agent.store.keys import unless_key_is_gone
+from support_agent.store.records import CaseId, MailRecord, OutboxEntry, OutboxRecord
 from support_agent.store.store import Store
 
 PRIVATE = 0o600
 README = """What is kept about {addresses}, on {at:%Y-%m-%d}.
 
 Each .eml file is a mail as it was received or sent; any mail program opens it. The .json file beside it says what is
-stored about the mail; one without an .eml file is of a mail whose text is no longer kept:
+stored about the mail; one without an .eml file is of a mail whose text is no longer kept, or cannot be read any more:
 
   person.json                  your addresses, and addresses that bounced and get no automatic mail for a while
   cases/ID/case.json           one conversation: its state and when it began
@@ -96,7 +97,7 @@ def _case(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, 
     _write(archive, f"{folder}/case.json", _data(case, left_out if is_own else {*left_out, "subject"}))
     records = (store.mails.get(mail_id) for mail_id in store.cases.mails_of(case_id))
     count = sum(_received(store, person, archive, f"{folder}/received", mail) for mail in records if mail is not None)
-    for row in store.outbox.find(case_id=case_id):
+    for row in store.deliveries.in_case(case_id):
         if not row.kind.is_for_desk and person.is_named_in(row.recipient.encode()):
             _sent(store, archive, f"{folder}/sent", row)
             count += 1
@@ -105,13 +106,13 @@ def _case(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, 
 
 def _received(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, mail: MailRecord) -> bool:
     """Write a mail if the person wrote it; return whether."""
-    raw = store.mails.raw(mail.id)
+    raw = unless_key_is_gone(lambda: store.mails.raw(mail.id)) or b""
     if not _is_from(person, mail, raw):
         return False
     name = f"{folder}/{mail.received_at:%Y%m%d-%H%M%S}-{mail.id[:8]}"
     if raw:
         archive.writestr(f"{name}.eml", raw)
-    plan = store.plans.get(mail.id)
+    plan = unless_key_is_gone(lambda: store.plans.get(mail.id))
     labels = [_data(label, {"who"}) for label in store.labels.of(mail.id)]
     stored = _data(mail, {"folder", "uid", "uid_validity"})
     _write(archive, f"{name}.json", {"mail": stored, "plan": plan and _data(plan), "labels": labels})
@@ -125,9 +126,10 @@ def _is_from(person: PersonAddresses, mail: MailRecord, raw: bytes) -> bool:
     return person.is_named_in(sender.encode())
 
 
-def _sent(store: Store, archive: ZipFile, folder: str, row: OutboxRecord) -> None:
+def _sent(store: Store, archive: ZipFile, folder: str, entry: OutboxEntry) -> None:
+    row = unless_key_is_gone(lambda: store.outbox.get(entry.id)) or entry
     name = f"{folder}/{row.created_at:%Y%m%d-%H%M%S}-{row.kind.named(row.number)}"
-    if row.raw:
+    if isinstance(row, OutboxRecord) and row.raw:
         archive.writestr(f"{name}.eml", row.raw)
     updates = [_data(update, {"detail"}) for update in store.deliveries.of(row.id)]
     _write(archive, f"{name}.json", {"mail": _data(row, {"raw", "last_detail"}), "deliveries": updates})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -30,6 +30,7 @@ from support_agent.ops.explain import case_timeline, unreadable
 from support_agent.outbound.rendered_mail import Headers, RenderedMail, rerendered
 from support_agent.planner.plan import Call, call_text
 from support_agent.store.history import copy_history
+from support_agent.store.keys import unless_key_is_gone
 from support_agent.store.records import (
     CaseId,
     MailId,
@@ -138,7 +139,10 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
 
 
 def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
-    """Render every outgoing mail of these mails again, from what is stored, and compare it with the outbox."""
+    """Render every outgoing mail of these mails again, from what is stored, and compare it with the outbox.
+
+    Mails that are no longer kept, or cannot be read any more because their key is gone, are left out.
+    """
 
     @cache
     def templates(version: str) -> Templates:
@@ -147,17 +151,19 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
             raise PermanentError(f"templates {version[:12]} are not stored", code="no_templates")
         return Templates.from_files(files)
 
-    rows = [row for mail_id in mails for row in store.outbox.find(mail_id=mail_id)]
+    gone = store.sealing.unreadable(mails)
+    rows = [row for mail_id in mails if mail_id not in gone for row in store.outbox.find(mail_id=mail_id)]
     return tuple(_replayed(store, row, templates) for row in rows if _has_sources(store, row))
 
 
 def _has_sources(store: Store, row: OutboxRecord) -> bool:
-    """Whether retention has not deleted the bytes of a mail of ours, or of the mails that it was made from."""
+    """Whether the bytes of a mail of ours, and of the mails that it was made from, are kept and can be read."""
     record = store.outbox.rendered_mail(row.mail_id, row.kind, row.number) if row.raw else None
     if record is None:
         return bool(row.raw)
     made_from = {row.mail_id, MailId(str(record.header_inputs.get("parent_mail_id", row.mail_id)))}
-    return all(store.mails.raw(mail_id) for mail_id in made_from if store.mails.get(mail_id) is not None)
+    there = (mail_id for mail_id in made_from if store.mails.get(mail_id) is not None)
+    return all(unless_key_is_gone(partial(store.mails.raw, mail_id)) for mail_id in there)
 
 
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
@@ -249,13 +255,13 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
 
 
 def _plan_of(store: Store, mail_id: MailId) -> PlanRecord | None:
-    """The decision on a mail.
+    """The decision on a mail; None: there is none that can be read.
 
     Raises:
         PermanentError: another version of the program wrote it.
     """
     try:
-        return store.plans.get(mail_id)
+        return unless_key_is_gone(lambda: store.plans.get(mail_id))
     except ValidationError as error:
         raise unreadable(f"the plan of mail {mail_id}") from error
 

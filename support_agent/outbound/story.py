@@ -39,13 +39,17 @@ NO_STORY = Story((), 0)
 
 
 def story_before(mail: RoutedMail, store: Store, settings: Settings) -> Story:
-    """The case before a mail; mails of machines and of staff are left out, of fixed mails there is only the instant."""
+    """The case before a mail; mails of machines and of staff, and those that cannot be read any more, are left out, of
+    fixed mails there is only the instant.
+    """
     timeline = store.cases.timeline(mail.route.case_id)
     entries: list[StoryEntry] = []
     for entry in timeline.mails if timeline is not None else ():
         if entry.mail.id == mail.id:
             break
-        entries += [*_written(entry.mail, mail.sender.address, store, settings), *_sent(entry, mail.sender.address)]
+        if entry.is_readable:
+            entries += _written(entry.mail, mail.sender.address, store, settings)
+            entries += _sent(entry, mail.sender.address)
     kept = sorted(entries, key=lambda entry: entry.at)[-MAX_ENTRIES:]
     return Story(tuple(kept), len(entries) - len(kept))
 

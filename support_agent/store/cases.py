@@ -6,7 +6,7 @@ automation only where a person orders it. Checked by tests/contract/store/test_c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from sqlmodel import col, select
 
 from support_agent.core.size_limits import batches
 from support_agent.errors import PermanentError
-from support_agent.store import audit, mails, outbox, plans
+from support_agent.store import audit, deliveries, mails, outbox, plans
 from support_agent.store.audit import AuditEvent
 from support_agent.store.columns import index_key
 from support_agent.store.database import Database
@@ -28,12 +28,14 @@ from support_agent.store.records import (
     CaseSummary,
     MailId,
     MailRecord,
+    OutboxEntry,
     OutboxRecord,
     PlanRecord,
     Record,
     RenderedMailRecord,
 )
 from support_agent.store.rows import affected, columns, insert_if_new
+from support_agent.store.sealing import Sealing
 from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 from support_agent.store.vault import about
 
@@ -81,12 +83,22 @@ class DeskCases(Record):
 
 
 class MailTimeline(Record):
-    """A mail with its plan, its rendered mails and its outbox rows."""
+    """A mail with its plan, its rendered mails and its outbox rows.
+
+    `unreadable` are the entries of the outbox for a mail that cannot be read any more, because its key is gone, nor
+    anything that was made of it; None for others.
+    """
 
     mail: MailRecord
-    plan: PlanRecord | None
-    rendered_mails: tuple[RenderedMailRecord, ...]
-    outbox: tuple[OutboxRecord, ...]
+    plan: PlanRecord | None = None
+    rendered_mails: tuple[RenderedMailRecord, ...] = ()
+    outbox: tuple[OutboxRecord, ...] = ()
+    unreadable: tuple[OutboxEntry, ...] | None = None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the mail can be read, unless retention has emptied it, and what was made of it."""
+        return self.unreadable is None
 
 
 class Timeline(Record):
@@ -279,7 +291,8 @@ class Cases:
             if found is None:
                 return None
             inbound = mails.records(connection, col(MailRow.case_id) == case_id)
-            return Timeline(case=found, mails=tuple(_mail_timeline(connection, mail) for mail in inbound))
+            gone = Sealing(self.database).unreadable({mail.id for mail in inbound})
+            return Timeline(case=found, mails=tuple(_mail_timeline(connection, mail, gone) for mail in inbound))
 
 
 def _newest_mails(connection: Connection) -> Iterator[Any]:
@@ -337,10 +350,13 @@ def _cases_by_message_id(connection: Connection, keys: Sequence[str]) -> dict[st
     return owners
 
 
-def _mail_timeline(connection: Connection, mail: MailRecord) -> MailTimeline:
+def _mail_timeline(connection: Connection, mail: MailRecord, gone: Collection[MailId]) -> MailTimeline:
+    is_its = col(OutboxRow.mail_id) == mail.id
+    if mail.id in gone:
+        return MailTimeline(mail=mail, unreadable=deliveries.entries(connection, is_its))
     return MailTimeline(
         mail=mail,
         plan=plans.plan_of(connection, mail.id),
         rendered_mails=outbox.rendered_mails_of(connection, mail.id),
-        outbox=outbox.records(connection, col(OutboxRow.mail_id) == mail.id),
+        outbox=outbox.records(connection, is_its),
     )

@@ -18,9 +18,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import TypeDecorator
 
-from support_agent.errors import PermanentError
 from support_agent.store import vault
-from support_agent.store.keys import FORGOTTEN, NO_KEY
+from support_agent.store.keys import unless_key_is_gone
 
 MAX_KEY_BYTES = 998
 """Longest indexed text: a line of a mail (RFC 5322 2.1.1). PostgreSQL indexes no more than 2,700."""
@@ -128,12 +127,7 @@ class SealedNote(SealedText):
     cache_ok = True
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        try:
-            return super().process_result_value(value, dialect)
-        except PermanentError as error:
-            if error.code not in (FORGOTTEN, NO_KEY):
-                raise
-            return ""
+        return None if value is None else unless_key_is_gone(lambda: vault.opened_text(value)) or ""
 
 
 class SealedJson(TypeDecorator[Any]):

@@ -85,7 +85,8 @@ class Deliveries:
                 not exist (`no_outbox`).
         """
         with self.database.write() as connection:
-            row = connection.execute(select(OutboxRow).where(col(OutboxRow.id) == outbox_id).with_for_update()).first()
+            is_it = col(OutboxRow.id) == outbox_id
+            row = connection.execute(select(OutboxRow.status).where(is_it).with_for_update()).first()
             if row is None:
                 raise PermanentError(f"no mail {outbox_id} in the outbox", code="no_outbox")
             before, last = OutboxStatus(row.status), _last(connection, outbox_id)
@@ -93,7 +94,8 @@ class Deliveries:
             is_seen = after is OutboxStatus.FAILED and by is DeliverySource.OPERATOR
             if before is after and (is_recorded or not is_seen):
                 return False
-            if digest is not None and digest != hashlib.sha256(row.raw).hexdigest():
+            raw = b"" if digest is None else connection.scalar(select(OutboxRow.raw).where(is_it)) or b""
+            if digest is not None and digest != hashlib.sha256(raw).hexdigest():
                 raise PermanentError(f"{outbox_id} has other bytes than those that were approved", code="other_bytes")
             if before not in sources:
                 raise PermanentError(f"{outbox_id} is {before} and cannot become {after}", code="outbox_status")
@@ -146,17 +148,14 @@ class Deliveries:
 
     def in_case(self, case_id: CaseId, kind: OutgoingKind | None = None) -> tuple[OutboxEntry, ...]:
         """Return our mails of a case, or those of one kind, the oldest first."""
-        query = _ENTRIES.where(col(OutboxRow.case_id) == case_id).order_by(*_IN_ORDER)
-        if kind is not None:
-            query = query.where(col(OutboxRow.kind) == kind)
+        is_its = col(OutboxRow.case_id) == case_id
         with self.database.read() as connection:
-            return _entries(connection, query)
+            return entries(connection, is_its, *([] if kind is None else [col(OutboxRow.kind) == kind]))
 
     def named(self, message_id: str) -> tuple[OutboxEntry, ...]:
         """Return our mails with this Message-ID, the oldest first."""
-        query = _ENTRIES.where(col(OutboxRow.message_id) == message_id).order_by(*_IN_ORDER)
         with self.database.read() as connection:
-            return _entries(connection, query)
+            return entries(connection, col(OutboxRow.message_id) == message_id)
 
     def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxEntry, ...]:
         """Return the customers' mails that are `failed`, `uncertain` or undone, and that the desk was not notified of.
@@ -225,6 +224,11 @@ class Deliveries:
                 at = connection.scalar(select(OutboxRow.created_at).where(col(OutboxRow.id) == after))
                 query = query.where(tuple_(*_IN_ORDER) > (at, after)) if at is not None else query
             return _entries(connection, query.order_by(*_IN_ORDER).limit(limit))
+
+
+def entries(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[OutboxEntry, ...]:
+    """Return our mails that meet all conditions, without their bytes, the oldest first."""
+    return _entries(connection, _ENTRIES.where(*conditions).order_by(*_IN_ORDER))
 
 
 def _entries(

@@ -10,11 +10,11 @@ nothing is read or written with a master key that does not open the others. Chec
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from cryptography.exceptions import InvalidTag
@@ -64,6 +64,7 @@ CHECK = "master"
 """The row that only the right master key opens."""
 FORGOTTEN, NO_KEY = "forgotten", "no_key"
 """Codes of errors: the key was destroyed; the key is not there."""
+T = TypeVar("T")
 
 
 class KeySettings(NamedTuple):
@@ -381,6 +382,16 @@ class Keys:
                 raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
             todo = "check store.keys_url and its permissions, or bring them back"
             raise ConfigError(f"the keys cannot be read ({what}): {todo}") from error
+
+
+def unless_key_is_gone(read: Callable[[], T]) -> T | None:
+    """What is read; None if it cannot be read any more, because its key was destroyed or is not there."""
+    try:
+        return read()
+    except PermanentError as error:
+        if error.code not in (FORGOTTEN, NO_KEY):
+            raise
+        return None
 
 
 def no_keys(keys: Keys) -> ConfigError:

@@ -24,7 +24,7 @@ from support_agent.errors import PermanentError
 from support_agent.store import audit
 from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
-from support_agent.store.keys import FORGOTTEN, NO_KEY
+from support_agent.store.keys import unless_key_is_gone
 from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record
 from support_agent.store.retention import UNFINISHED, delete_whole
 from support_agent.store.rows import affected, insert_if_new, is_of
@@ -116,13 +116,8 @@ class Persons:
 
     def _read(self, query: Any) -> Any:
         """The row of a mail with its bytes; None if it is gone, or its key is."""
-        try:
-            with self.database.read() as connection:
-                return connection.execute(query).first()
-        except PermanentError as error:
-            if error.code not in (FORGOTTEN, NO_KEY):
-                raise
-            return None
+        with self.database.read() as connection:
+            return unless_key_is_gone(lambda: connection.execute(query).first())
 
     def find(self, addresses: Sequence[str], mentions: Collection[MailId] = ()) -> Kept:
         """Find what is kept about a person.

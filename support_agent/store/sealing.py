@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Connection, LargeBinary, func, type_coerce, update
+from sqlalchemy import Connection, LargeBinary, Text, func, type_coerce, update
 from sqlmodel import col, select
 
 from support_agent.core.size_limits import batches
@@ -36,7 +36,7 @@ from support_agent.store.tables import (
     TableRow,
     ToolCallRow,
 )
-from support_agent.store.vault import ID_BYTES, MAGIC, about
+from support_agent.store.vault import ID_BYTES, MAGIC, TEXT_MAGIC, about
 
 PART = 500
 SEALED: tuple[tuple[type[TableRow], str], ...] = (
@@ -50,8 +50,11 @@ SEALED: tuple[tuple[type[TableRow], str], ...] = (
 
 HEAD_BYTES = len(MAGIC) + ID_BYTES
 _FIRST = func.substr(type_coerce(col(MailRow.raw), LargeBinary), 1, HEAD_BYTES, type_=LargeBinary)
-_HEADS: Any = sqlalchemy.select(col(MailRow.id), _FIRST.label("first"))
-"""Mails with the beginning of their bytes as they are stored, which says whose key opens them."""
+_NOTE = type_coerce(func.coalesce(col(MailRow.sender_why), col(MailRow.why)), Text)
+_HEADS: Any = sqlalchemy.select(col(MailRow.id), _FIRST.label("first"), _NOTE.label("note"))
+"""Mails with the beginning of their bytes as they are stored, which says whose key opens them; and with a text that
+stays when retention empties these.
+"""
 
 
 @dataclass(frozen=True)
@@ -113,14 +116,14 @@ class Sealing:
             keys.check()
 
     def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:
-        """Those of these mails whose bytes cannot be read any more, because their key is gone."""
-        sealed = set[MailId]()
-        for part in batches(sorted(mail_ids)):
+        """Those of these mails that cannot be read any more, with all that was made of them, as their key is gone."""
+        destroyed, missing = self.database.vault.lost(mail_ids)
+        unreadable = set(map(MailId, destroyed))
+        for part in batches(sorted(missing)):
             with self.database.read() as connection:
                 heads = connection.execute(_HEADS.where(col(MailRow.id).in_(part))).all()
-            sealed |= {MailId(head.id) for head in heads if _is_sealed(head)}
-        destroyed, missing = self.database.vault.lost(sealed)
-        return sealed & (destroyed | missing)
+            unreadable |= {MailId(head.id) for head in heads if _is_sealed(head)}
+        return unreadable
 
     def delete_unreadable(self, at: datetime, *, dry_run: bool = False, is_certain: bool = False) -> Deleted:
         """Delete the mails whose key is gone, with their cases: what an old backup of the store brought back.
@@ -159,8 +162,10 @@ class Sealing:
 
 
 def _is_sealed(head: Any) -> bool:
-    """Whether a mail's bytes are encrypted; bytes that retention has emptied are not."""
-    return bytes(head.first or b"").startswith(MAGIC + bytes.fromhex(head.id))
+    """Whether a mail's bytes are encrypted, or were until retention emptied them."""
+    if head.first:
+        return bytes(head.first).startswith(MAGIC + bytes.fromhex(head.id))
+    return (head.note or "").startswith(TEXT_MAGIC)
 
 
 def _seal(connection: Connection, mail_id: str) -> None:

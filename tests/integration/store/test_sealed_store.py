@@ -27,7 +27,7 @@ from support_agent.ops.person import person_of, traces_of
 from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.sent_folder import SentFolder
-from support_agent.store.keys import KeySettings, Lost
+from support_agent.store.keys import Lost
 from support_agent.store.records import (
     CaseId,
     MailId,
@@ -40,13 +40,13 @@ from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
 from tests.fakes_desk import lines_of, order, proposed_in, told
-from tests.fakes_journey import ANNA, DESK, JAMES, Office, company_store, open_office, write
+from tests.fakes_journey import ANNA, DESK, JAMES, Office, open_office, write
+from tests.fakes_sealed import SEALS, sealed_office, take_keys
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.outbound.test_sent_folder import FakeFolders
 from tests.unit.seen import HUMAN, PACKET, one, text_of
 
-SEALS = KeySettings(seals=True)
 BOB = "bob@partner.example"
 NEEDLE = "zanzibarneedle"
 HOW = "How do I cancel?"
@@ -55,12 +55,8 @@ LATE = datetime(2030, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def office(company_settings: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[Office]:
-    """An office whose store encrypts."""
-    file = shutil.copy(company_store(company_settings, empty_store), tmp_path / "store.sqlite3")
-    with Store.open(f"sqlite:///{file}", packaged("migrations"), keys=SEALS) as store:
-        opened_ = open_office(company_settings, store)
+    with sealed_office(tmp_path, company_settings, empty_store) as opened_:
         yield opened_
-        opened_.decider.company.accounts.close()
 
 
 def asks(sender: str = ANNA, number: int = 1) -> bytes:
@@ -328,15 +324,6 @@ def put_lost(office: Office, sender: str, number: int) -> MailId:
     assert office.store.outbox.claim(row.id, NOON)
     office.store.outbox.mark_failed(row.id, "550 no", by="")
     return mail_id
-
-
-def take_keys(office: Office, mail_ids: list[MailId], *, is_destroyed: bool) -> None:
-    """Destroy keys as `forget` does, or lose them as with an older copy of the keys."""
-    vault = office.store.database.vault
-    vault.destroy(mail_ids)
-    if not is_destroyed:
-        with vault.keys._open() as database, database.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM mail_keys WHERE length(key) = 0")
 
 
 def test_a_store_that_a_restore_left_aside_is_named_and_keeps_what_only_it_has(office: Office, tmp_path: Path) -> None:

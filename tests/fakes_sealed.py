@@ -1,0 +1,37 @@
+"""An office whose store encrypts, and the loss of keys."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import CompanySettings
+from support_agent.store.keys import KeySettings
+from support_agent.store.records import MailId
+from support_agent.store.store import Store
+from tests.fakes_journey import Office, company_store, open_office
+
+SEALS = KeySettings(seals=True)
+
+
+@contextmanager
+def sealed_office(folder: Path, company: CompanySettings, empty_store: Path) -> Iterator[Office]:
+    """An office whose store, in this folder, encrypts; closed at the end."""
+    file = shutil.copy(company_store(company, empty_store), folder / "store.sqlite3")
+    with Store.open(f"sqlite:///{file}", packaged("migrations"), keys=SEALS) as store:
+        opened = open_office(company, store)
+        yield opened
+        opened.decider.company.accounts.close()
+
+
+def take_keys(office: Office, mail_ids: Collection[MailId], *, is_destroyed: bool) -> None:
+    """Destroy keys as `forget` does, or lose them as with an older copy of the keys; none stays in memory."""
+    vault = office.store.database.vault
+    vault.destroy(mail_ids)
+    if not is_destroyed:
+        with vault.keys._open() as database, database.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM mail_keys WHERE length(key) = 0")
+    vault.close()

@@ -1,0 +1,151 @@
+"""Mails whose key is gone: what can still be told of them is told, and they hide nothing else of their case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import ZipFile
+
+import pytest
+
+from support_agent.cases.case_words import thread_before
+from support_agent.config.settings import CompanySettings
+from support_agent.ops.autonomy_report import label_by_hand, titles_of
+from support_agent.ops.explain import timeline, why
+from support_agent.ops.person import person_of
+from support_agent.ops.person_export import export, opened
+from support_agent.ops.replay import chosen, replay
+from support_agent.outbound.story import story_before
+from support_agent.store.records import CaseId, MailId
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
+from tests.fakes_page import Browser
+from tests.fakes_sealed import sealed_office, take_keys
+from tests.unit.seen import ANSWER, CANCEL, HUMAN, PACKET, PERSON_REPLY, REFUND, one
+
+GONE = pytest.mark.parametrize("is_destroyed", [True, False])
+
+
+@pytest.fixture
+def office(company_settings: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[Office]:
+    """An office whose store encrypts."""
+    with sealed_office(tmp_path, company_settings, empty_store) as opened_:
+        yield opened_
+
+
+class Half(NamedTuple):
+    """A case of two mails of Anna; the first, with all that was made of it, cannot be read any more."""
+
+    case_id: CaseId
+    gone: MailId
+    left: MailId
+
+
+def half_readable(office: Office, *, is_destroyed: bool) -> Half:
+    gone, _ = office.handle(write(REFUND))
+    answered = office.sent(gone)[ANSWER].message_id
+    left, _ = office.handle(write(CANCEL, in_reply_to=answered, number=2))
+    case_id = one(office, left).case_id
+    assert case_id is not None
+    assert case_id == one(office, gone).case_id
+    take_keys(office, [gone], is_destroyed=is_destroyed)
+    return Half(case_id, gone, left)
+
+
+@GONE
+def test_the_story_of_a_case_tells_what_can_be_read_and_says_what_cannot(office: Office, *, is_destroyed: bool) -> None:
+    """Failure: nothing of the case was shown, as the first row without its key ended the reading."""
+    case_id, gone, left = half_readable(office, is_destroyed=is_destroyed)
+    first, second = timeline(office.store, case_id).mails
+    assert (first.record.id, first.is_readable, first.is_kept, first.from_address) == (gone, False, False, ANNA)
+    (sent,) = first.sent
+    assert (sent.record.kind, sent.record.recipient, sent.is_readable, sent.text) == (ANSWER, ANNA, False, "")
+    assert (second.record.id, second.is_readable) == (left, True)
+    assert CANCEL in second.text
+    assert second.sent[0].text
+    assert [mail.mail_id for mail in why(office.store, case_id)] == [left]
+
+
+@GONE
+def test_the_desks_page_of_such_a_case_opens(office: Office, *, is_destroyed: bool) -> None:
+    case_id, gone, left = half_readable(office, is_destroyed=is_destroyed)
+    browser = Browser(office)
+    page = browser.get(f"/cases/{case_id}")
+    assert page.count("It cannot be read any more: its key is gone.") == 2
+    assert CANCEL in page
+    assert f"/mails/{gone}/mail" not in page
+    assert f"/mails/{left}/mail" in page
+    assert browser.get("/")
+    assert browser.get(f"/cases/{case_id}/replay")
+
+
+@GONE
+def test_a_person_answers_on_the_page_of_such_a_case(office: Office, *, is_destroyed: bool) -> None:
+    """Failure: to see what had changed in the case, all replies of people were read."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(first)[PACKET]
+    reply, _ = office.handle(write("We see.", sender=DESK, in_reply_to=packet.message_id, number=2))
+    assert set(office.sent(reply)) == {PERSON_REPLY}
+    office.handle(write(HUMAN, sender=JAMES, in_reply_to=office.sent(reply)[PERSON_REPLY].message_id, number=3))
+    take_keys(office, [reply], is_destroyed=is_destroyed)
+    page = Browser(office).act(f"/cases/{packet.case_id}", "own words", words="It is fixed.")
+    assert "Your words leave now." in page
+
+
+@GONE
+def test_the_last_answer_that_can_be_read_is_judged_by_hand(office: Office, *, is_destroyed: bool) -> None:
+    case_id, _, left = half_readable(office, is_destroyed=is_destroyed)
+    titles = titles_of(office.decider.company)
+    assert label_by_hand(office.store, office.settings, titles, case_id, "same", NOON).mail_id == left
+
+
+@GONE
+def test_what_can_be_read_of_a_person_is_exported(office: Office, tmp_path: Path, *, is_destroyed: bool) -> None:
+    case_id, gone, left = half_readable(office, is_destroyed=is_destroyed)
+    with opened(tmp_path / "anna.zip") as archive:
+        assert export(office.store, person_of([ANNA], office.settings), archive, "", NOON)
+    with ZipFile(tmp_path / "anna.zip") as archive:
+        received = [name for name in archive.namelist() if f"{case_id}/received/" in name]
+        assert sorted((left[:8] in name, name.rpartition(".")[2]) for name in received) == [
+            (False, "json"),
+            (True, "eml"),
+            (True, "json"),
+        ]
+        assert any(gone[:8] in name for name in received)
+        sent = [name for name in archive.namelist() if f"{case_id}/sent/" in name]
+        assert sorted(name.rpartition(".")[2] for name in sent) == ["eml", "json", "json"]
+
+
+@GONE
+def test_what_can_be_read_of_a_case_is_replayed(office: Office, *, is_destroyed: bool) -> None:
+    case_id, _, left = half_readable(office, is_destroyed=is_destroyed)
+    replayed = replay(office.store, chosen(office.store, case=case_id))
+    assert [(mail.mail_id, mail.is_identical) for mail in replayed] == [(left, True)]
+
+
+@GONE
+def test_the_rest_of_a_case_is_read_for_a_later_mail_of_it(office: Office, *, is_destroyed: bool) -> None:
+    """Failure: what the thread had said before was read to the end, and the later mail was set aside."""
+    case_id, _, left = half_readable(office, is_destroyed=is_destroyed)
+    new = office.receive(write("That did not help at all.", in_reply_to=office.sent(left)[ANSWER].message_id, number=3))
+    office.store.cases.join(new, case_id)
+    before = thread_before(new, case_id, office.store, office.settings)
+    assert before is not None
+    assert before.has(CANCEL)
+    story = story_before(office.stages.routing.routed(new), office.store, office.settings)
+    assert [entry.who for entry in story.entries] == ["customer", "answer"]
+
+
+@GONE
+def test_a_mail_whose_bytes_retention_has_emptied_before_its_key_went_cannot_be_read(
+    office: Office, *, is_destroyed: bool
+) -> None:
+    """Failure: what was made of it is still encrypted, and counted as readable."""
+    mail_id, _ = office.handle(write(HUMAN))
+    case_id = one(office, mail_id).case_id
+    assert case_id is not None
+    with office.store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE mails SET raw = x''")
+    take_keys(office, [mail_id], is_destroyed=is_destroyed)
+    assert office.store.sealing.unreadable([mail_id]) == {mail_id}
+    assert not timeline(office.store, case_id).mails[0].is_readable
