@@ -237,7 +237,8 @@ PACKET = Shape(
     facts={
         "is_about_nobody": lambda packet: packet.about_mail_id == "",  # no customer is known whom it is for
         "is_not_carried_out": lambda packet: packet.reason_code == "not_carried_out",
-        "is_not_passed_on": lambda packet: packet.reason_code == "not_passed_on",
+        "is_not_passed_on": lambda packet: packet.reason_code in ("not_passed_on", "not_kept"),
+        "is_out_of_reach": lambda packet: packet.reason_code in ("not_kept", "undelivered_unreadable"),
     },
     layout=_layout_of_packet,
     layout_names=frozenset({"evidence", "question"}),

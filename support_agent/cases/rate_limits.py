@@ -28,7 +28,7 @@ TO_SENDER = tuple(kind for kind in OutgoingKind if kind.is_automatic_to_sender)
 AUTOMATIC = tuple(kind for kind in OutgoingKind if kind.is_automatic)
 """What the breaker counts: automatic mails, and all mails to the desk."""
 RATE_RULE = "S12"
-WITHOUT_EFFECT = (EscalationReason.NOT_PASSED_ON, EscalationReason.NOT_CARRIED_OUT)
+WITHOUT_EFFECT = (EscalationReason.NOT_PASSED_ON, EscalationReason.NOT_KEPT, EscalationReason.NOT_CARRIED_OUT)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 COUNT_HOLDS = timedelta(minutes=5)
 USES_PART = 64

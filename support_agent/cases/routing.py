@@ -186,7 +186,7 @@ class CaseRouting:
         if given_in(message) is not None:
             return EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
         if self.threads.answers_a_lost_one(message):
-            return EscalationReason.NOT_PASSED_ON, f"the mail of ours that it answers is no longer kept: {BY_HAND}"
+            return EscalationReason.NOT_KEPT, f"the mail of ours that it answers is no longer kept: {BY_HAND}"
         return None
 
     def _why_no_mail(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
@@ -200,8 +200,10 @@ class CaseRouting:
         if why := not_allowed(sender, self.settings.senders):
             return EscalationReason.NOT_ALLOWED, why
         # A sender who continues a case is a participant; a new case may come from anybody.
-        if case.id == case_id_of(mail.id) and (why := self.threads.answers_another(mail.message, sender)):
-            return EscalationReason.NOT_PARTICIPANT, why
+        if case.id == case_id_of(mail.id) and (answered := self.threads.answers_another(mail.message, sender)):
+            is_about_none = answered.kind.is_about_no_case
+            reason = EscalationReason.ABOUT_NO_CASE if is_about_none else EscalationReason.NOT_PARTICIPANT
+            return reason, f"it answers our {answered.kind.value.replace('_', ' ')} to {answered.recipient}"
         if why := why_unwritable(sender.address):
             return EscalationReason.UNWRITABLE, why
         if case.state is CaseState.WITH_PERSON:

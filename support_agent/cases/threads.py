@@ -68,15 +68,15 @@ class Threads:
         """
         return sender.address in staff_addresses(self.settings) and sender.level >= PROVEN
 
-    def answers_another(self, message: Message, sender: Sender) -> str:
-        """Why the sender of a new case gets no automatic mail, or "": the mail answers our mail to somebody else.
+    def answers_another(self, message: Message, sender: Sender) -> OutboxEntry | None:
+        """The mail of ours to somebody else, or about no case, that a mail answers: its sender gets no automatic mail.
 
         An auto-responder that replies from changing addresses, or behind the desk's address, would loop for ever.
         """
         record = next(self._ours(message), None)
         if record is None or (record.recipient == sender.address and not record.kind.is_about_no_case):
-            return ""
-        return f"it answers our {record.kind.value} to {record.recipient}"
+            return None
+        return record
 
     def answers_a_lost_one(self, message: Message) -> bool:
         """Whether a mail answers one of ours that the store does not have: it was deleted, or a backup was restored."""

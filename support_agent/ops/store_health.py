@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
+from support_agent.cases.routing import BY_HAND
 from support_agent.config.database_url import normalise_url
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -214,6 +215,11 @@ ENDS = (
         "from the desk's people within a day, not passed on to the customer",
         "a person is notified of at most agent.max_packets_per_sender_a_day a day: read the others in the mailbox;"
         " `support-agent show CASE` says why each was not passed on",
+    ),
+    End(
+        EscalationReason.NOT_KEPT,
+        "from the desk's people within a day, not passed on to the customer, as what they answer is no longer kept",
+        f"{BY_HAND}: `support-agent show CASE` has what is left of the case",
     ),
     End(BLOCK_RULE, "within a day from senders that senders.block lists: filed, nobody has read them", ""),
     End(

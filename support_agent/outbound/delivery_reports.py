@@ -2,7 +2,8 @@
 
 Invariant: a report changes only a mail of ours that it names by a keyed id. It suppresses only the address that this
 mail went to, and not if it names other recipients only (S64). The outbox must allow each change, and the case shows
-each with its source (S62). Checked by tests/unit/outbound/test_delivery_reports.py.
+each with its source (S62). Checked by tests/unit/outbound/test_delivery_reports.py and, for mails whose key is gone, by
+tests/integration/store/test_unreadable_mails.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from support_agent.mail.keys import named_id
 from support_agent.mail.machines.bounces import DeliveryNotice, Fate, read_delivery_notice
 from support_agent.mail.machines.machine_headers import CAME_TO_FIELDS
 from support_agent.mail.message import Message
-from support_agent.store.records import DeliverySource, MailId, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, MailId, OutboxEntry, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.transport.submission import BAD_ADDRESS
 
@@ -29,12 +30,14 @@ log = structlog.get_logger(__name__)
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
+SAYS = ", says mail "
+"""Stands before the id of the report, at the end of what it has changed."""
 
 
 class _Report(NamedTuple):
     """What a bounce or delivery report says about a mail of ours; `after` is that mail's new status."""
 
-    record: OutboxRecord
+    record: OutboxEntry
     after: OutboxStatus
     by: DeliverySource
     detail: str
@@ -69,7 +72,7 @@ class Reports:
         if has_headers and record.case_id is not None:
             self.store.cases.join(mail_id, record.case_id)
         sources = _sources(report)
-        detail = f"{report.detail}, says mail {mail_id}"
+        detail = f"{report.detail}{SAYS}{mail_id}"
         if record.status in sources:
             self.store.deliveries.update(record.id, report.after, report.by, detail, self.now(), sources)
             log.warning("delivery_confirmed", outbox_id=record.id, status=report.after.value, by=report.by.value)
@@ -79,7 +82,7 @@ class Reports:
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=FAILED.value)
         return f"about {record.id}: {report.detail}"
 
-    def _suppress(self, record: OutboxRecord, detail: str) -> None:
+    def _suppress(self, record: OutboxEntry, detail: str) -> None:
         """Suppress the recipient's address, but never the desk's: the desk must be notified of the bounce."""
         if not record.kind.is_for_desk:
             suppress(self.store, record, detail, self.now(), self.settings.smtp.suppression_days)
@@ -94,14 +97,14 @@ class Reports:
         record = self._ours(message_ids)
         return None if record is None else _report_from(record, notice, is_sure=False)
 
-    def _ours(self, names: tuple[str, ...]) -> OutboxRecord | None:
+    def _ours(self, names: tuple[str, ...]) -> OutboxEntry | None:
         """The first mail of ours among the ids in these texts."""
         agent = self.settings.agent
         domain = agent.address.rpartition("@")[2]
         for text in names:
             own_id = named_id(agent.secrets, domain, text)
             for candidate in dict.fromkeys((text.strip(), own_id)) if own_id else ():
-                for record in self.store.outbox.find(message_id=candidate):
+                for record in self.store.deliveries.named(candidate):
                     return record
         return None
 
@@ -113,14 +116,20 @@ def _sources(report: _Report) -> tuple[OutboxStatus, ...]:
     return (READY, UNCERTAIN) if report.record.attempts else (UNCERTAIN,)
 
 
-def suppress(store: Store, record: OutboxRecord, detail: str, now: datetime, days: int) -> None:
+def report_of(store: Store, lost: OutboxEntry) -> MailId | None:
+    """The bounce that says that a mail of ours did not arrive; None: no bounce was the last to say so."""
+    last = next(reversed(store.deliveries.of(lost.id)), None)
+    return MailId(last.detail.rpartition(SAYS)[2]) if last is not None and last.by is DeliverySource.BOUNCE else None
+
+
+def suppress(store: Store, record: OutboxEntry, detail: str, now: datetime, days: int) -> None:
     """Suppress automatic mail to a mail's recipient for some days; 0 days suppress nothing."""
     if days:
         store.suppressions.add(record, detail, now, now + timedelta(days=days))
         log.warning("address_suppressed", outbox_id=record.id, case_id=record.case_id, days=days)
 
 
-def _report_from(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
+def _report_from(record: OutboxEntry, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
     """Turn a delivery notice into a report about a mail of ours.
 
     Args:

@@ -24,6 +24,7 @@ from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
 from support_agent.engine.steps import known_error
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
+from support_agent.outbound.delivery_reports import report_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender, SendResult, errors_logged
 from support_agent.store.keys import FORGOTTEN, NO_KEY
@@ -78,17 +79,15 @@ class Notices:
         """Send the desk what `queue` queues for each lost mail; one that fails stops no other."""
         unreadable = self.store.sealing.unreadable({lost.mail_id for lost in losses})
         for lost in losses:
-            if lost.mail_id in unreadable:  # an alarm notifies the desk of it by an id
-                continue
             try:
-                mail = queue(lost)
+                mail = queue(lost) if lost.mail_id not in unreadable else self._notice_of_unreadable(lost)
                 if mail is not None:
                     yield self.outbox_sender.deliver(mail)
             except Exception as error:  # the next round tries again
                 log.critical("loss_not_notified", outbox_id=lost.id, code=known_error(error, "the desk's notice").code)
 
     def _notice_of_loss(self, lost: OutboxEntry) -> OutboxRecord | None:
-        why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
+        why = _why_lost(lost)
         is_undone = lost.status is OutboxStatus.CANCELLED
         code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
         if lost.kind is OutgoingKind.ANSWER:
@@ -97,6 +96,19 @@ class Notices:
         answered = record.header_inputs.get("parent_mail_id") if record is not None else None
         mail = self._for_person(lost.mail_id).about(MailId(str(answered)) if answered is not None else None)
         return self.queue.loss(mail, escalated(code, self.now(), why), lost.id)
+
+    def _notice_of_unreadable(self, lost: OutboxEntry) -> OutboxRecord | None:
+        """Notify the desk, with the bounce that says so, of the loss of a mail that cannot be read any more.
+
+        Without a bounce that can be read nothing could carry the notice: an alarm notifies the desk by an id.
+        """
+        report = report_of(self.store, lost)
+        if report is None or self.store.mails.get(report) is None or self.store.sealing.unreadable({report}):
+            return None
+        code = EscalationReason.UNDELIVERED_UNREADABLE
+        if lost.kind is OutgoingKind.ANSWER:  # without a sentence, which would be sealed with a new key
+            self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, None, self.now())
+        return self.queue.loss(self._for_person(report), escalated(code, self.now(), _why_lost(lost)), lost.id)
 
     def _without_original(self, lost: OutboxEntry) -> OutboxRecord | None:
         if self._is_answered(lost):
@@ -191,3 +203,7 @@ class Notices:
         mail = self.routing.routed(mail_id)
         self.store.cases.escalate(mail.route.case_id)
         return mail
+
+
+def _why_lost(lost: OutboxEntry) -> str:
+    return f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"

@@ -275,6 +275,8 @@ class OutboundQueue:
         needs_story = decision.plan.reason in WITH_STORY
         story = story_before(mail, self.store, self.settings) if needs_story else NO_STORY
         about = mail.route.customer_mail_id if mail.route.is_staff_reply else mail.id
+        if decision.plan.reason == EscalationReason.UNDELIVERED_UNREADABLE:  # `mail` is the bounce that says so
+            about = None
         until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
         row_id, proposed = outbox_id_of(mail.id, kind, number), proposed or (self._proposed(about) if about else None)
         scope = CommandScope(row_id, about, self.company.version, until) if about is not None else None

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete
 from sqlmodel import col, select
 
 from support_agent.store.database import Database
-from support_agent.store.records import Instant, OutboxId, OutboxRecord, Record
+from support_agent.store.records import Instant, OutboxEntry, OutboxId, Record
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import SuppressionRow
 
@@ -43,7 +43,7 @@ class Suppressions:
 
     database: Database
 
-    def add(self, record: OutboxRecord, detail: str, since: datetime, until: datetime) -> None:
+    def add(self, record: OutboxEntry, detail: str, since: datetime, until: datetime) -> None:
         """Suppress automatic mail to the address that this mail of ours went to, until an instant."""
         suppression = Suppression(
             address=record.recipient, outbox_id=record.id, detail=detail, since=since, until=until

@@ -19,6 +19,7 @@ import structlog
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import Packet
 from support_agent.cases.commands import Command, GivenCommand, Ticket, digest_of, is_meant_as_command
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
 from support_agent.cases.routing import BY_HAND, CaseRouting
@@ -167,7 +168,7 @@ class DeskCommands:
         """
         rendered = self.routing.threads.packet_as_sent(packet) if packet is not None else None
         if rendered is None:
-            raise _refused(f"the packet that it answers is no longer kept: {BY_HAND}")
+            raise _not_kept("the packet that it answers is no longer kept")
         if why := why_unreadable(mail.message):
             raise _refused(why)
         words = own_words(text, rendered)
@@ -177,7 +178,7 @@ class DeskCommands:
             todo = "copy the whole line out of the packet"
             raise _refused(f"it reads like a command, and its line is not complete: {todo}")
         if customer_mail is not None and not customer_mail.raw:
-            raise _refused(f"the mail that it answers is no longer kept (store.raw_retention_days): {BY_HAND}")
+            raise _not_kept("the mail that it answers is no longer kept (store.raw_retention_days)")
         author = customer_mail.message.from_ if customer_mail is not None else None
         if customer_mail is None or author is None:
             raise _refused("the mail that it answers has no address of a customer")
@@ -375,6 +376,10 @@ def _says(mail: RoutedMail) -> str:
 def _refuse_used(earlier: UsedKey | None) -> None:
     if earlier is not None:
         raise _refused(f"{earlier.who} used {earlier.command!r} already, at {earlier.used_at:%Y-%m-%d %H:%M} UTC")
+
+
+def _not_kept(why: str) -> PermanentError:
+    return PermanentError(f"{why}: {BY_HAND}", code=EscalationReason.NOT_KEPT)
 
 
 def _refused(why: str) -> PermanentError:

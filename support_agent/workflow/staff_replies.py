@@ -59,11 +59,13 @@ class StaffReplies:
             return self._carry_out(mail, given, screening)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
         if why := self._why_no_reply(mail, packet, screening):
-            return self._refuse_reply(mail, packet, screening, why)
+            return self._refuse_reply(mail, packet, screening, why, EscalationReason.NOT_PASSED_ON)
         try:
             pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
         except PermanentError as error:
-            return self._refuse_reply(mail, packet, screening, str(error))
+            is_kept = error.code != EscalationReason.NOT_KEPT
+            reason = EscalationReason.NOT_PASSED_ON if is_kept else EscalationReason.NOT_KEPT
+            return self._refuse_reply(mail, packet, screening, str(error), reason)
         pass_on()
 
     def _carry_out(self, mail: RoutedMail, given: GivenCommand, screening: Screening) -> None:
@@ -79,13 +81,15 @@ class StaffReplies:
         about = mail.about(self.desk.mail_of_refused(mail, given))
         self._refuse(about, screening, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {why}")
 
-    def _refuse_reply(self, mail: RoutedMail, packet: OutboxEntry | None, screening: Screening, why: str) -> None:
+    def _refuse_reply(
+        self, mail: RoutedMail, packet: OutboxEntry | None, screening: Screening, why: str, reason: EscalationReason
+    ) -> None:
         """Notify the desk that its reply did not go to the customer.
 
         One that names no packet may only mention the case, which nobody would then wait for.
         """
         log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-        self._refuse(mail, screening, EscalationReason.NOT_PASSED_ON, why, is_escalated=packet is not None)
+        self._refuse(mail, screening, reason, why, is_escalated=packet is not None)
 
     def _refuse(
         self, mail: RoutedMail, screening: Screening, reason: EscalationReason, why: str, *, is_escalated: bool = True

@@ -11,17 +11,23 @@ import pytest
 
 from support_agent.cases.case_words import thread_before
 from support_agent.config.settings import CompanySettings
+from support_agent.mail.keys import envelope_id
 from support_agent.ops.autonomy_report import label_by_hand, titles_of
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.person import person_of
 from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.story import story_before
-from support_agent.store.records import CaseId, MailId
+from support_agent.store.audit import AuditEvent
+from support_agent.store.records import CaseId, CaseState, MailId, OutboxStatus
+from support_agent.store.watch_records import AlarmKind
+from support_agent.watch.causes import causes
+from tests.fakes_desk import lines_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 from tests.fakes_page import Browser
 from tests.fakes_sealed import sealed_office, take_keys
-from tests.unit.seen import ANSWER, CANCEL, HUMAN, PACKET, PERSON_REPLY, REFUND, one
+from tests.unit.reporting import NAMES, naming, report
+from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
 GONE = pytest.mark.parametrize("is_destroyed", [True, False])
 
@@ -149,3 +155,58 @@ def test_a_mail_whose_bytes_retention_has_emptied_before_its_key_went_cannot_be_
     take_keys(office, [mail_id], is_destroyed=is_destroyed)
     assert office.store.sealing.unreadable([mail_id]) == {mail_id}
     assert not timeline(office.store, case_id).mails[0].is_readable
+
+
+@GONE
+@pytest.mark.parametrize("how", NAMES)
+def test_s64_a_bounce_of_a_mail_that_cannot_be_read_is_told_to_the_desk(
+    office: Office, how: str, *, is_destroyed: bool
+) -> None:
+    """Failure: the bounce was set aside, and nobody heard that the customer did not get the answer."""
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    record = office.sent(mail_id)[ANSWER]
+    take_keys(office, [mail_id], is_destroyed=is_destroyed)
+    bounce, outcome = office.handle(report(**naming(record, how)))
+    assert (outcome, one(office, bounce).case_id) == ("filed", record.case_id)
+    (entry,) = office.store.deliveries.named(record.message_id)
+    assert entry.status is OutboxStatus.FAILED
+    (decided,) = office.store.audit.entries(AuditEvent.MAIL_DECIDED)
+    assert (decided.about["outbox_id"], decided.about["sha256"]) == (record.id, None)
+    assert office.store.suppressions.of(JAMES, office.clock()) is not None
+    office.stages.notices.notify_losses()
+    notice = office.sent(bounce)[FAILURE]
+    assert (notice.recipient, state(office, mail_id)) == (DESK, CaseState.WITH_PERSON)
+    assert told(office, bounce).startswith(f"the answer to {JAMES} is failed: bounced (5.1.1), says mail {bounce}")
+    assert "HOW TO REPLY\nWrite to the customer from your own mail program." in text_of(notice)
+    assert not lines_of(notice)
+    assert not office.store.deliveries.unnotified_losses()
+    office.stages.notices.notify_losses()
+    assert len(office.store.outbox.find(mail_id=bounce)) == 1
+    assert Browser(office).get("/")
+    assert Browser(office).get(f"/cases/{record.case_id}")
+
+
+@GONE
+def test_a_bounce_of_a_packet_that_cannot_be_read_is_told_to_the_desk(office: Office, *, is_destroyed: bool) -> None:
+    """What the desk did not get once may reach it now; it is not sent again, as nobody can read it."""
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(mail_id)[PACKET]
+    take_keys(office, [mail_id], is_destroyed=is_destroyed)
+    bounce, _ = office.handle(report(envelope=envelope_id(packet.message_id), recipient=DESK))
+    for _ in range(2):
+        office.stages.notices.send_without_original()
+    assert told(office, bounce).startswith(f"the packet to {DESK} is failed: bounced")
+    assert len(office.store.deliveries.in_case(CaseId(str(packet.case_id)), FAILURE)) == 1
+
+
+def test_a_loss_is_told_once_though_its_bounce_cannot_be_read_either(office: Office) -> None:
+    """Nothing is left that could carry a notice: the alarm names the loss by its id."""
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    record = office.sent(mail_id)[ANSWER]
+    take_keys(office, [mail_id], is_destroyed=True)
+    bounce, _ = office.handle(report(envelope=envelope_id(record.message_id)))
+    take_keys(office, [bounce], is_destroyed=True)
+    office.stages.notices.notify_losses()
+    assert [lost.id for lost in office.store.deliveries.unnotified_losses()] == [record.id]
+    (cause,) = (one for one in causes(office.store, office.settings, NOON) if one.kind is AlarmKind.UNREADABLE)
+    assert record.id in cause.what

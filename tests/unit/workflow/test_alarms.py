@@ -219,7 +219,7 @@ def test_an_answer_to_it_goes_to_the_desk_and_gets_nothing(stuck: Office) -> Non
     before = len(stuck.transport.given)
     reply = write(REFUND, sender=JAMES, in_reply_to=alarms(stuck)[0].message_id, number=9)
     mail_id, outcome = stuck.handle(reply)
-    assert (outcome, reason_told(stuck, mail_id)[0]) == ("escalated", "not_participant")
+    assert (outcome, reason_told(stuck, mail_id)[0]) == ("escalated", "about_no_case")
     assert [to for to, _ in stuck.transport.given[before:]] == [DESK]
 
 

@@ -374,6 +374,9 @@ def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None
     assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
 
 
+BY_HAND = "HOW TO REPLY\nWrite to the customer from your own mail program."
+
+
 @pytest.mark.parametrize("words", ["We look.", REFUND])
 def test_reply_to_a_packet_whose_case_is_gone_is_told_to_the_desk(office: Office, words: str) -> None:
     """Failure: after retention, or an older backup, the agent answered the desk as if a customer had written."""
@@ -384,8 +387,9 @@ def test_reply_to_a_packet_whose_case_is_gone_is_told_to_the_desk(office: Office
     assert one(office, reply).status is MailStatus.ESCALATED
     assert set(office.sent(reply)) == {PACKET}
     code, why = reason_told(office, reply, PACKET)
-    assert code == "not_passed_on"
+    assert code == "not_kept"
     assert str(why).endswith("no longer kept: write to the customer from your own mail program")
+    assert BY_HAND in text_of(office.sent(reply)[PACKET])
 
 
 def test_the_subject_of_a_notice_names_the_case_once(office: Office) -> None:
@@ -402,7 +406,7 @@ def test_the_subject_of_a_notice_names_the_case_once(office: Office) -> None:
 
 @pytest.mark.parametrize("kind", ["raw", "outbox"])
 def test_reply_to_a_mail_that_is_no_longer_kept_says_so(office: Office, kind: str) -> None:
-    """Failure: the desk was told that the customer's mail had no address, and nothing it could do about it."""
+    """Failure: the desk was told to reply to the notice, or to a packet that is gone, which both would fail again."""
     first, _ = office.handle(write(HUMAN, sender=JAMES))
     packet = office.sent(first)[PACKET].message_id
     office.handle(write("We look.", sender=DESK, in_reply_to=packet))
@@ -410,9 +414,13 @@ def test_reply_to_a_mail_that_is_no_longer_kept_says_so(office: Office, kind: st
     office.store.retention.run(old, office.clock() + timedelta(days=8))
     reply, _ = office.handle(write("One more thing.", sender=DESK, in_reply_to=packet))
     code, why = reason_told(office, reply, FAILURE)
-    assert code == "not_passed_on"
+    assert code == one(office, reply).reason_code == "not_kept"
     assert "no longer kept" in str(why)
     assert str(why).endswith("write to the customer from your own mail program")
+    notice = text_of(office.sent(reply)[FAILURE])
+    assert notice.startswith("A reply of the desk was not passed on to the customer.")
+    assert BY_HAND in notice
+    assert "Reply to" not in notice
 
 
 def test_reply_to_the_failure_of_a_reply_reaches_the_customers_thread(office: Office) -> None:
