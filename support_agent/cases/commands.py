@@ -21,7 +21,6 @@ from support_agent.answer.packet import FoundDocument, Offered
 from support_agent.core.modes import document_key
 from support_agent.mail.keys import desk_key, is_desk_key
 from support_agent.mail.message import Message
-from support_agent.mail.outgoing import REPLY_PREFIX
 from support_agent.store.records import CaseId, OutboxId
 from support_agent.tools.person_choice import CHOICE, PersonChoice
 
@@ -51,6 +50,11 @@ _COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}})|send
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
 NAMED_CASE = re.compile(_CASE, re.ASCII)
+LEAD = re.compile(
+    r"(?:[\[({<*]+[^\[\](){}<>*]{1,64}[\])}>*]+|[^\s:\uff1a\[\](){}<>*]{1,20}\s*(?:[\[(]\d{1,3}[\])]\s*)?[:\uff1a])\s*"
+)
+"""What programs put before the subject that they answer or let pass: a tag in brackets, or one word with a colon."""
+MAX_LEADS = 8
 KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)
 """A command with a key, anywhere in a text."""
 MEANT = re.compile(
@@ -156,22 +160,30 @@ def given_in(message: Message, answered_subject: str = "") -> GivenCommand | Non
     Args:
         answered_subject: That of the packet which the mail answers: a customer chose it, so it is no command.
     """
-    text, subject = message.visible_text.strip(), _bare(message.subject)
-    if subject != _bare(answered_subject) and (match := LINE.fullmatch(subject)):
+    text, subjects = message.visible_text.strip(), _without_leads(message.subject)
+    is_new = set(subjects).isdisjoint(_without_leads(answered_subject))
+    if is_new and (match := next(filter(None, map(LINE.fullmatch, subjects)), None)) is not None:
         return _given(match, text, is_alone=not text)  # a signature is no text
     first, _, rest = text.partition("\n")
     match = LINE.fullmatch(first)
     return None if match is None else _given(match, rest.strip(), is_alone=not rest.strip())
 
 
-def case_named_in(message: Message) -> CaseId | None:
-    """The case that a mail's subject begins with, as the subjects of its packets do; None: it begins with none."""
-    match = NAMED_CASE.match(_bare(message.subject))
-    return None if match is None else CaseId(match["case"].lower())
+def cases_named_in(message: Message) -> Iterator[CaseId]:
+    """What may be the case that a mail's subject begins with, as the subjects of its packets do, or a tag like one.
+
+    A case that stands elsewhere is only mentioned.
+    """
+    found = map(NAMED_CASE.match, _without_leads(message.subject))
+    return (CaseId(match["case"].lower()) for match in found if match is not None)
 
 
-def _bare(subject: str) -> str:
-    return REPLY_PREFIX.sub("", " ".join(subject.split()))
+def _without_leads(subject: str) -> list[str]:
+    """A subject, and what is left of it without the first lead, the first two, and so on."""
+    rests = [" ".join(subject.split())]
+    while len(rests) <= MAX_LEADS and (lead := LEAD.match(rests[-1])) is not None:
+        rests.append(rests[-1][lead.end() :])
+    return rests
 
 
 def is_meant_as_command(words: str) -> bool:

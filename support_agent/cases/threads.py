@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from support_agent.answer.sources import RenderedPacket
-from support_agent.cases.commands import case_named_in, given_in
+from support_agent.cases.commands import cases_named_in, given_in
 from support_agent.cases.route import own_addresses, staff_addresses
 from support_agent.cases.senders import Senders
 from support_agent.config.settings import Settings
@@ -122,9 +122,8 @@ class Threads:
         if (named := self.packet_named_by(message)) is not None:
             return named if named.case_id is not None else None
         given = given_in(message)
-        case_id = given.case_id if given is not None and given.case_id is not None else case_named_in(message)
-        packets = self.packets_of(case_id) if case_id is not None else []
-        return packets[-1] if packets else None
+        named_first = [given.case_id] if given is not None and given.case_id is not None else cases_named_in(message)
+        return next((packets[-1] for case_id in named_first if (packets := self.packets_of(case_id))), None)
 
     def packets_of(self, case_id: CaseId) -> list[OutboxEntry]:
         """The packets and notices of a case that can be read, the oldest first."""

@@ -368,8 +368,22 @@ def test_s12_a_machine_at_the_desk_that_answers_each_notice_is_told_so_often_and
 WITHOUT_PACKET = pytest.mark.parametrize("in_reply_to", [None, "<unknown@harborfile.example>"])
 
 
+BEFORE_A_CASE = [
+    "Re: ",
+    "AW: Re: ",
+    "",
+    "[EXTERNAL] Re: ",
+    "RIF: ",
+    "Re: [EXT!] ",
+    "(Extern) Odp: ",
+    "回复\uff1a",
+    "RE[2] : ",
+]
+"""What mail programs and gateways put before the subject that they answer."""
+
+
 @WITHOUT_PACKET
-@pytest.mark.parametrize("prefix", ["Re: ", "AW: Re: ", ""])
+@pytest.mark.parametrize("prefix", BEFORE_A_CASE)
 def test_s16_a_staff_reply_that_names_its_case_and_no_packet_goes_back_to_its_writer(
     office: Office, prefix: str, in_reply_to: str | None
 ) -> None:
@@ -435,6 +449,25 @@ def test_s22_a_case_in_the_subject_of_staff_that_has_no_packet_is_no_case(office
     mail_id, _ = office.handle(write(REFUND, sender=DESK, subject=f"Re: [{case_id}] A question", number=2))
     assert one(office, mail_id).case_id != case_id
     assert FAILURE not in office.sent(mail_id)
+
+
+@pytest.mark.parametrize("before", ["We talked about ", "My view on case ", "Refund of 9 EUR, "])
+def test_a_case_that_staff_mention_elsewhere_in_a_subject_is_no_case(office: Office, before: str) -> None:
+    """Only short prefixes and tags stand before the case of a reply."""
+    first, _ = office.handle(write(HUMAN))
+    subject = f"{before}{opened(office.sent(first)[PACKET])['Subject']}"
+    mail_id, _ = office.handle(write(REFUND, sender=DESK, subject=subject, number=2))
+    assert one(office, mail_id).case_id != one(office, first).case_id
+    assert FAILURE not in office.sent(mail_id)
+
+
+@pytest.mark.parametrize("prefix", BEFORE_A_CASE)
+def test_a_command_in_a_subject_works_behind_prefixes_and_tags(office: Office, prefix: str) -> None:
+    """Failure: a gateway's tag hid the command, and its writer became a customer with a case."""
+    first, _ = office.handle(write(HUMAN))
+    line = lines_of(office.sent(first)[PACKET])["close"]
+    office.handle(write("", sender=DESK, subject=f"{prefix}{line}", number=2))
+    assert state(office, first) is CaseState.CLOSED
 
 
 @pytest.mark.parametrize("has_case", [True, False])

@@ -114,6 +114,7 @@ def test_the_subject_of_the_packet_is_no_command_of_who_answers_it() -> None:
     subject = f"[case17] close {KEY}"
     assert given_in(parse(write("Dear Anna", subject=f"Re: {subject}")), subject) is None
     assert given_in(parse(write("", subject=f"Re: {subject}")), "[case17] My card") is not None
+    assert given_in(parse(write("Dear Anna", subject=f"[EXTERNAL] RIF: {subject}")), subject) is None
     found = given_in(parse(write(f"claim {KEY}", subject=f"AW: {subject}")), subject)
     assert found is not None
     assert found.command is Command.CLAIM
