@@ -174,7 +174,7 @@ def wire(
     from support_agent.workflow.stages import Stages
     from support_agent.workflow.wired import Wired
 
-    senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())
+    senders = Senders(store, settings, company.accounts, now, lookup_txt or DnsLookup())
     rates = Rates(store, settings.agent)
     breaker = Breaker(settings.agent, rates, now)
     threads = Threads(store, settings, senders)

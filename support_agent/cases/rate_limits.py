@@ -99,9 +99,15 @@ class Rates:
         return why_limited(self.agent, in_case=in_case, today=self._sent_today(TO_SENDER, mail_id, sender, now))
 
     def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
-        """Whether the sender has reached the daily limit of packets to the desk."""
-        packets = self._sent_today((OutgoingKind.PACKET,), mail_id, sender, now)
+        """Whether the sender has reached the daily limit of packets to the desk, and of notices of failed journeys."""
+        packets = self._sent_today((OutgoingKind.PACKET, OutgoingKind.FAILURE), mail_id, sender, now)
         return packets >= self.agent.max_packets_per_sender_a_day
+
+    @property
+    def why_flood(self) -> str:
+        """Why a sender's mails make no more packets."""
+        most = self.agent.max_packets_per_sender_a_day
+        return f"the desk has had {most} packets about this sender within a day, the limit"
 
     def is_first_of_flood(self, sender: Sender, now: datetime) -> bool:
         """Whether a mail over the limit of packets is the day's first, which notifies the desk.

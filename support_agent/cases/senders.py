@@ -1,8 +1,9 @@
 """Identifies a mail's sender and records the result with the mail.
 
 Invariant: a mail keeps its first sender and level; DNS and accounts are queried once per mail. Account data that cannot
-be used make nobody a customer, and stop no mail: a person must hear of it. Checked by
-tests/unit/workflow/test_stages_identity.py and tests/journey/test_kill.py.
+be used make nobody a customer, and stop no mail: a person must hear of it. Data that do not answer now stop no mail of
+staff, whose addresses the settings know. Checked by tests/unit/workflow/test_stages_identity.py,
+tests/unit/workflow/test_database_of_company_away.py and tests/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from functools import partial
 
 import structlog
 
-from support_agent.cases.route import ReceivedMail
+from support_agent.cases.route import ReceivedMail, staff_addresses
 from support_agent.company.accounts import Accounts
-from support_agent.config.agent import AgentSettings
+from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import Sender, identify
@@ -31,7 +32,7 @@ class Senders:
     """Identifies senders; `now` is the clock."""
 
     store: Store
-    agent: AgentSettings
+    settings: Settings
     accounts: Accounts
     now: Callable[[], datetime]
     lookup_txt: TxtLookup
@@ -75,14 +76,17 @@ class Senders:
         return self._is_customer([], address)
 
     def _identified(self, mail: ReceivedMail, is_customer: Callable[[str], bool]) -> Sender:
-        check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
-        return identify(mail.message, self.agent, is_customer, check)
+        agent = self.settings.agent
+        check = dkim_check(lambda: mail.raw, agent, self.now, self.lookup_txt)
+        return identify(mail.message, agent, is_customer, check)
 
     def _is_customer(self, wrong: list[str], address: str) -> bool:
         """As `is_customer`; adds to `wrong` why the account data cannot be used."""
         try:
             return self.accounts.customer(address) is not None
-        except (ConfigError, PermanentError) as error:
+        except (ConfigError, PermanentError, TransientError) as error:
+            if isinstance(error, TransientError) and address not in staff_addresses(self.settings):
+                raise
             log.critical("customer_not_read", code=error.code, error=str(error))
             wrong.append(_unusable(error))
             return False

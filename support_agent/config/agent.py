@@ -68,10 +68,10 @@ class AgentSettings(Frozen):
     max_mails_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
     """The same limit for all cases of a sender within 24 hours."""
     max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
-    """Most packets to the desk about one sender within 24 hours; a person who sends each photo in a mail of its own
-    stays below. The first mail over the limit makes one more packet, which says so; further mails are filed, and
-    `doctor` counts them. The limit also holds for notices to a staff member about replies that were not passed on and
-    commands that were not carried out."""
+    """Most packets to the desk about one sender within 24 hours, with notices of mails that could not be handled; a
+    person who sends each photo in a mail of its own stays below. The first mail over the limit makes one more packet,
+    which says so; further mails are filed, and `doctor` counts them. The limit also holds for notices to a staff member
+    about replies that were not passed on and commands that were not carried out."""
     max_mails_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     """Most automatic mails to all senders and to the desk, notices included, within an hour. Over the limit all
     automatic mail waits until the hour has room again, and the desk is notified once (RFC 3834, section 2)."""

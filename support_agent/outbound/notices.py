@@ -16,6 +16,7 @@ from itertools import islice
 
 import structlog
 
+from support_agent.cases.commands import given_in
 from support_agent.cases.decision import Decision, escalated, failed
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
@@ -161,17 +162,47 @@ class Notices:
         return False
 
     def quarantine(self, mail_id: MailId, error: SupportAgentError) -> None:
-        """Quarantine a mail whose journey failed, and notify the desk; if sending fails, only `doctor` reports it."""
+        """Quarantine a mail whose journey failed, and notify the desk, up to a daily limit for its sender; if sending
+        fails, only `doctor` reports it.
+        """
+        # Of a mail without a key nothing is written that would have to be sealed.
+        code, why = error.code, None if error.code in (FORGOTTEN, NO_KEY) else str(error)
         try:
-            self.notify(mail_id, failed(error, self.now()))
+            code = self._notify_of_failed(mail_id, error) or code
         except TransientError:
             raise  # the mail stays open, so the next round tries again
         except SupportAgentError as second:
             log.critical("quarantine_not_notified", mail_id=mail_id, code=error.code, second_code=second.code)
-        # Of a mail without a key nothing is written that would have to be sealed.
-        why = None if error.code in (FORGOTTEN, NO_KEY) else str(error)
-        self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, why, self.now())
+        self.store.mails.end(mail_id, MailStatus.QUARANTINED, code, why, self.now())
         log.error("mail_quarantined", mail_id=mail_id, code=error.code)
+
+    def _notify_of_failed(self, mail_id: MailId, error: SupportAgentError) -> str:
+        """Notify the desk of a mail whose journey failed, unless its sender has reached a limit.
+
+        Returns:
+            Why the mail ends, if not only because of the error: a mail of staff had no effect, or the mail is the day's
+            first of a sender over the limit.
+        Raises:
+            SupportAgentError: as `notify`.
+        """
+        try:
+            mail, now = self.routing.routed(mail_id), self.now()
+            decision, is_limited, code = failed(error, now), False, ""
+            if mail.route.is_staff_reply:
+                given = given_in(mail.message)
+                code = EscalationReason.NOT_PASSED_ON if given is None else EscalationReason.NOT_CARRIED_OUT
+                decision = escalated(code, now, str(error) if given is None else f"{given.command.value}: {error}")
+                is_limited = self.rates.is_notification_limit_reached(mail.sender, now)
+            elif self.rates.is_flood(mail_id, mail.sender, now):
+                is_limited = not self.rates.is_first_of_flood(mail.sender, now)
+                code = "" if is_limited else EscalationReason.FLOOD
+                todo = "further mails of this sender that fail are only quarantined for a day, and `doctor` names them"
+                decision = escalated(code, now, f"{error}; {self.rates.why_flood}: {todo}")
+            if not is_limited:
+                self.refuse(mail, decision, is_escalated=True)
+            return code
+        except Exception as problem:
+            raise known_error(problem, "the desk's notice") from problem
 
     def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """Queue a notice about a mail that the agent cannot finish, once for each reason, and give a person the case.
@@ -185,7 +216,7 @@ class Notices:
             raise known_error(error, "the desk's notice") from error
 
     def refuse(self, mail: RoutedMail, decision: Decision, *, is_escalated: bool) -> OutboxRecord:
-        """Queue a notice to the desk that its own mail had no effect.
+        """Queue a notice to the desk that a mail, as one of its own, had no effect.
 
         Args:
             is_escalated: False: the case stays as it is.

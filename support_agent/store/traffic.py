@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, or_
 from sqlmodel import col, select
 
-from support_agent.core.levels import Level
+from support_agent.core.levels import PROVEN, Level
 from support_agent.store.database import Database
 from support_agent.store.records import (
     CaseId,
@@ -96,11 +96,12 @@ class Traffic:
         but_for: MailId,
         until: datetime = FOREVER,
     ) -> int:
-        """Count the outbox mails of these kinds that mails from an address caused.
+        """Count the outbox mails of these kinds that mails from an address caused; of notices of failures only those
+        about quarantined mails.
 
         Args:
             level: Count only what mails of at least this level caused, so that forged mails do not use up the owner's
-                limit.
+                limit. A mail whose level was not found is proven: else the company's database is not asked.
             since: Count only rows created, or approved by a person, at this instant or later.
             but_for: Do not count what this mail caused.
             until: Count no row created or approved after this instant (the clock was ahead).
@@ -173,7 +174,7 @@ class Traffic:
         given = None if address is None else {"its_level": level, **_tagged(address)}
         with self.database.read() as connection:
             if given is not None:
-                query = query.where(_is_of(connection.dialect.name), col(MailRow.level) >= bindparam("its_level"))
+                query = query.where(_is_of(connection.dialect.name), _is_at_least("its_level"))
             return connection.scalars(query, given).one()
 
     def busiest_case(self, kinds: Collection[OutgoingKind]) -> tuple[CaseId, int] | None:
@@ -228,6 +229,11 @@ _HAS_COME = col(OutboxRow.created_at).between(bindparam("since"), bindparam("unt
 _IS_OTHER = col(OutboxRow.mail_id) != bindparam("but_for")
 
 
+def _is_at_least(level: str) -> ColumnElement[bool]:
+    """Whether a mail has at least the level with this name in the query."""
+    return func.coalesce(col(MailRow.level), PROVEN) >= bindparam(level)
+
+
 @cache
 def _of_case(kinds: tuple[OutgoingKind, ...]) -> Select[int]:
     is_its = col(OutboxRow.case_id) == bindparam("case")
@@ -236,8 +242,11 @@ def _of_case(kinds: tuple[OutgoingKind, ...]) -> Select[int]:
 
 @cache
 def _of_sender(kinds: tuple[OutgoingKind, ...], dialect: str) -> Select[int]:
-    its = select(MailRow.id).where(_is_of(dialect), col(MailRow.level) >= bindparam("level"))
-    is_its = col(OutboxRow.mail_id).in_(its)
+    its = select(MailRow.id).where(_is_of(dialect), _is_at_least("level"))
+    failed = its.where(col(MailRow.status) == MailStatus.QUARANTINED)
+    is_its: ColumnElement[bool] = col(OutboxRow.mail_id).in_(its)
+    if OutgoingKind.FAILURE in kinds:
+        is_its = and_(is_its, or_(col(OutboxRow.kind) != OutgoingKind.FAILURE, col(OutboxRow.mail_id).in_(failed)))
     is_first = or_(col(OutboxRow.kind) != OutgoingKind.PACKET, col(OutboxRow.number) == 1)  # else sent once more by us
     return _queued(select(func.count(col(OutboxRow.id))).where(_may_leave(kinds), _IS_OTHER, is_its, is_first))
 

@@ -369,8 +369,7 @@ class Stages:
 
     def _flood(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Handle a mail over the limit of packets: the day's first notifies the desk, the others are filed."""
-        limit = self.settings.agent.max_packets_per_sender_a_day
-        why = f"the desk has had {limit} packets about this sender within a day, the limit"
+        why = self.rates.why_flood
         if self.rates.is_first_of_flood(mail.sender, self.now()):
             log.warning("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
             why = f"{why}: further mails of this sender are only filed for a day, `support-agent doctor` counts them"
