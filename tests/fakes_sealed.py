@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
-from support_agent.store.keys import KeySettings
+from support_agent.store.keys import DESTROYED, KeySettings
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from tests.fakes_journey import Office, company_store, open_office
@@ -28,10 +28,15 @@ def sealed_office(folder: Path, company: CompanySettings, empty_store: Path) -> 
 
 
 def take_keys(office: Office, mail_ids: Collection[MailId], *, is_destroyed: bool) -> None:
+    """As `lose_keys`, of the office's store."""
+    lose_keys(office.store, mail_ids, is_destroyed=is_destroyed)
+
+
+def lose_keys(store: Store, mail_ids: Collection[MailId], *, is_destroyed: bool) -> None:
     """Destroy keys as `forget` does, or lose them as with an older copy of the keys; none stays in memory."""
-    vault = office.store.database.vault
+    vault = store.database.vault
     vault.destroy(mail_ids)
     if not is_destroyed:
         with vault.keys._open() as database, database.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM mail_keys WHERE length(key) = 0")
+            connection.execute(vault.keys._table.delete().where(vault.keys._table.c.key == DESTROYED))
     vault.close()

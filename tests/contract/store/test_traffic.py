@@ -56,6 +56,20 @@ def test_mails_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> None
     assert store.traffic.for_case(ANSWERS, OTHER, but_for=other) == 0
 
 
+@pytest.mark.parametrize(("level", "counted"), [(2, 1), (3, 0)])
+def test_a_notice_counts_for_its_sender_if_its_mail_was_quarantined(store: Store, level: Level, counted: int) -> None:
+    """Rule: its level may not be known, as while the company's database is away: then it is proven, and no more."""
+    mail_id, kinds = record(store), (OutgoingKind.PACKET, OutgoingKind.FAILURE)
+    store.cases.open(case(), mail_id)
+    store.mails.save_sender_address(mail_id, ANNA)
+    put(store, outgoing(mail_id, OutgoingKind.FAILURE))
+    assert store.traffic.for_sender(kinds, ANNA, level, NOON, but_for=NONE) == 0
+    store.mails.end(mail_id, MailStatus.QUARANTINED, "accounts", "away", NOON)
+    assert store.traffic.for_sender(kinds, ANNA, level, NOON, but_for=NONE) == counted
+    assert store.traffic.for_sender((OutgoingKind.PACKET,), ANNA, level, NOON, but_for=NONE) == 0
+    assert store.traffic.ended_for("accounts", NOON, ANNA, level) == counted
+
+
 BOUNDS: list[tuple[str, Level, datetime, int]] = [
     (ANNA, 0, NOON, 1),
     (ANNA, 2, NOON, 1),

@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from support_agent.cases.case_words import thread_before
+from support_agent.cli import case_printing
 from support_agent.config.settings import CompanySettings
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.autonomy_report import label_by_hand, titles_of
@@ -20,12 +21,14 @@ from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.story import story_before
 from support_agent.store.audit import AuditEvent
 from support_agent.store.records import CaseId, CaseState, MailId, OutboxStatus
+from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind
 from support_agent.watch.causes import causes
+from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
 from tests.fakes_desk import lines_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 from tests.fakes_page import Browser
-from tests.fakes_sealed import sealed_office, take_keys
+from tests.fakes_sealed import SEALS, lose_keys, sealed_office, take_keys
 from tests.unit.reporting import NAMES, naming, report
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
@@ -62,7 +65,9 @@ def half_readable(office: Office, *, is_destroyed: bool) -> Half:
 def test_the_story_of_a_case_tells_what_can_be_read_and_says_what_cannot(office: Office, *, is_destroyed: bool) -> None:
     """Failure: nothing of the case was shown, as the first row without its key ended the reading."""
     case_id, gone, left = half_readable(office, is_destroyed=is_destroyed)
-    first, second = timeline(office.store, case_id).mails
+    story = timeline(office.store, case_id)
+    assert case_printing.timeline(story).count("cannot be read any more, nor the text: its key is gone") == 2
+    first, second = story.mails
     assert (first.record.id, first.is_readable, first.is_kept, first.from_address) == (gone, False, False, ANNA)
     (sent,) = first.sent
     assert (sent.record.kind, sent.record.recipient, sent.is_readable, sent.text) == (ANSWER, ANNA, False, "")
@@ -210,3 +215,17 @@ def test_a_loss_is_told_once_though_its_bounce_cannot_be_read_either(office: Off
     assert [lost.id for lost in office.store.deliveries.unnotified_losses()] == [record.id]
     (cause,) = (one for one in causes(office.store, office.settings, NOON) if one.kind is AlarmKind.UNREADABLE)
     assert record.id in cause.what
+
+
+@pytest.mark.servers
+def test_what_cannot_be_read_is_known_on_postgresql(postgres_store_url: str) -> None:
+    with Store.open(postgres_store_url, MIGRATIONS, keys=SEALS) as store:
+        gone, left = fill(store), record(store, 9)
+        store.mails.save_sender(gone, ANNA, 2, "dmarc=pass")
+        with store.database.write() as connection:
+            connection.exec_driver_sql("UPDATE mails SET raw = ''")
+        lose_keys(store, [gone], is_destroyed=False)
+        assert store.sealing.unreadable([gone, left]) == {gone}
+        found = store.cases.timeline(CASE)
+        assert found is not None
+        assert [entry.is_readable for entry in found.mails] == [False]
