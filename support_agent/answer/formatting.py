@@ -19,7 +19,7 @@ from babel.dates import format_date, format_time
 from babel.numbers import format_currency, format_decimal
 
 from support_agent.company.values import Count, Counted, Day, Money, Quantity, Text, Value
-from support_agent.core.locales import locale_of
+from support_agent.core.locales import locale_of, plural_form
 
 MONEY_PATTERN = "¤¤ #,##0.00;¤¤ -#,##0.00"
 QUANTITY_PATTERN = "#,##0.####"
@@ -150,7 +150,7 @@ def format_counted(counted: Counted, number: int | Decimal, tag: str) -> str:
     if isinstance(counted, str):
         return clean_line(counted)
     shown = Decimal(number).normalize()  # 1.0 is shown as 1, and has the plural form of 1
-    return clean_line(counted.in_form(locale_of(tag).plural_form(abs(shown))))
+    return clean_line(counted.in_form(plural_form(abs(shown), tag)))
 
 
 def format_confidence(probability: float) -> str:

@@ -7,7 +7,7 @@ the names of the shapes: `grammar` refuses others. Checked by tests/unit/answer/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NoReturn
 
@@ -15,13 +15,14 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.alarm import Alarm
 from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import FinalAnswer, Item
-from support_agent.answer.formatting import clean_line
+from support_agent.answer.formatting import clean_line, format_count
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ALARM, ANSWER, COUNTS, DIGEST, PACKET
 from support_agent.answer.packet import Packet
 from support_agent.answer.shapes import Group, Position, Shape, TextPart, View, verbatim
 from support_agent.answer.sources import Source, WordSource
 from support_agent.answer.templates import WORDS, Templates
+from support_agent.core.locales import plural_form
 from support_agent.errors import GateRefused
 
 ROOT_NAMES = frozenset(
@@ -45,10 +46,14 @@ LOOP_NAMES = frozenset({"first", "last", "index", "length"})
 
 @dataclass(frozen=True)
 class Sourced:
-    """Text with the position of its source in the ledger; converting it to a plain string is an error."""
+    """Text with the position of its source in the ledger; converting it to a plain string is an error.
+
+    `plural_form` is that of a count in the language of the mail, such as "one"; "" of other texts.
+    """
 
     text: str
     ref: int
+    plural_form: str = ""
 
     def __str__(self) -> NoReturn:
         raise TypeError("a value lost its source here: print it bare, as {{ value }}, without filter or operator")
@@ -81,7 +86,7 @@ def attribute_names() -> frozenset[str]:
 @cache
 def _attribute_names(kinds: tuple[str, ...]) -> frozenset[str]:
     shapes = (COUNTS, PACKET, DIGEST, ALARM, *(KINDS[kind].shape for kind in kinds))
-    own = {"kind", "items", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
+    own = {"kind", "items", "plural_form", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
     return frozenset(own).union(*(shape.names() for shape in shapes))
 
 
@@ -145,7 +150,9 @@ class Viewer:
         if value is None or (text := part.format(value, self.locale)) is None:
             return None
         if part.source is not WordSource:
-            return self._sourced(text if part.format is verbatim else clean_line(text), part.cite(at))
+            sourced = self._sourced(text if part.format is verbatim else clean_line(text), part.cite(at))
+            is_count = part.format is format_count
+            return replace(sourced, plural_form=plural_form(value, self.locale)) if is_count else sourced
         word = self.templates.word(part.cited_as, text, self.locale)
         if word is not None:
             return self._sourced(clean_line(word.text), part.cite(at, text, word))

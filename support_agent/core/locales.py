@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, TypeVar
 
@@ -88,13 +89,21 @@ def is_locale(tag: str) -> bool:
     return TAG.fullmatch(tag) is not None and locale_of(tag).language == language_of(tag)
 
 
+def plural_form(number: int | Decimal, tag: str) -> str:
+    """The plural form of a number: "one" for 1 in English, for 0 and 1 in French.
+
+    Source: the plural rules of the Unicode CLDR.
+    """
+    return str(locale_of(tag).plural_form(number))
+
+
 def plural_forms(tag: str) -> tuple[frozenset[str], frozenset[str]]:
     """(plural forms that a noun must have, forms that it may have), such as {"one", "other"} in English.
 
     Source: the plural rules of the Unicode CLDR.
     """
-    form_of = locale_of(tag).plural_form
-    return frozenset(form_of(number) for number in range(PLURAL_SAMPLE)) | {"other"}, form_of.tags | {"other"}
+    rule = locale_of(tag).plural_form
+    return frozenset(plural_form(number, tag) for number in range(PLURAL_SAMPLE)) | {"other"}, rule.tags | {"other"}
 
 
 def _known(tag: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support_agent.answer.digest import Digest
 from support_agent.answer.final_answer import ClarificationItem, FieldItem, FinalAnswer
 from support_agent.answer.provenance import check
 from support_agent.answer.render import MIDDLE, _Environment, render
@@ -19,6 +21,13 @@ from support_agent.answer.views import Sourced
 from support_agent.company.values import Text
 from support_agent.errors import GateRefused
 from support_agent.ops.template_tests import around
+
+NAUGHTS = ("mails", "partly_answered", "escalated", "filed", "people_answered", "people_open", "waiting")
+A_WEEK = {
+    "since": datetime(2026, 11, 16, tzinfo=UTC),
+    "until": datetime(2026, 11, 23, tzinfo=UTC),
+    **dict.fromkeys(NAUGHTS, 0),
+}
 
 
 def plan(text: str) -> FinalAnswer:
@@ -173,3 +182,25 @@ def test_a_customer_without_templates_in_their_language_is_answered_in_english(t
     rendered = render(final, templates)
     check(rendered, final, templates)
     assert rendered.text.text.startswith("Hello ")
+
+
+@pytest.mark.parametrize(
+    ("locale", "answered", "form"),
+    [("fr-FR", 0, "one"), ("fr-FR", 1, "one"), ("fr-FR", 2, "other"), ("en-GB", 0, "other"), ("ja-JP", 1, "one")],
+)
+def test_a_count_has_a_plural_form_by_the_rule_of_the_mails_language(
+    templates: Templates, locale: str, answered: int, form: str
+) -> None:
+    """In French 0 is singular. There are no Japanese templates here, so that mail is English."""
+    asks = '{% if digest.answered.plural_form == "one" %}one{% else %}other{% endif %}'
+    files = {f"{language}/digest_subject.txt.j2": asks for language in ("en", "fr")}
+    mail = Digest.model_validate({"locale": locale, "answered": answered, **A_WEEK})
+    assert render(mail, Templates.from_files(templates.as_files() | files)).subject.text == form
+
+
+def test_templates_of_before_say_of_no_case_what_they_said(templates: Templates) -> None:
+    """Stored digests must replay to the same bytes: "0 dossiers", though it is wrong."""
+    asks = "{% if digest.is_one_case_answered %}dossier{% else %}dossiers{% endif %}"
+    mail = Digest.model_validate({"locale": "fr-FR", "answered": 0, **A_WEEK})
+    files = templates.as_files() | {"fr/digest_subject.txt.j2": asks}
+    assert render(mail, Templates.from_files(files)).subject.text == "dossiers"
