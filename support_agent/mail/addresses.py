@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import idna
 
+from support_agent.config.agent import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import lower_address
 
@@ -72,6 +74,22 @@ def normal_domain(text: str) -> str | None:
         return idna.encode(domain, uts46=True).decode("ascii").rstrip(".")
     except (idna.IDNAError, UnicodeError):
         return None
+
+
+def without_tag(address: str) -> str:
+    """An address without its "+tag": mail to both comes to one mailbox."""
+    local, at, domain = address.rpartition("@")
+    return f"{local.partition('+')[0] or local}{at}{domain}"
+
+
+def is_own(address: str, agent: AgentSettings) -> bool:
+    """Whether mail to a normalised address, with any "+tag", comes to the agent."""
+    return without_tag(address) in _own(agent.address, agent.aliases)
+
+
+@lru_cache(maxsize=16)
+def _own(address: str, aliases: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(without_tag(lower_address(own)) for own in (address, *aliases) if own)
 
 
 @dataclass

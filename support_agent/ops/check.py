@@ -37,7 +37,7 @@ from support_agent.ops.check_desk import (
     check_senders,
 )
 from support_agent.ops.check_page import check_page
-from support_agent.ops.config_file import ConfigFile, address_findings, is_own
+from support_agent.ops.config_file import ConfigFile, address_findings, people_findings
 from support_agent.ops.template_checks import check_templates
 from support_agent.planner.calibration import calibration_findings
 from support_agent.tools.base import UNSURE_SECTION
@@ -174,12 +174,9 @@ def _addresses(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
     agent, desk = settings.agent, settings.desk
     yield from address_findings(config, "agent.address", [agent.address], "the address that answers come from")
     yield from address_findings(config, "agent.aliases", agent.aliases, "an address that reaches this mailbox")
-    yield from address_findings(config, "desk.address", [desk.address], "the people who get what cannot be answered")
-    yield from address_findings(config, "desk.staff", desk.staff, "the address of a person")
-    for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
-        if any(is_own(address, agent) for address in addresses):
-            what = f"{key} is the agent's own address, so mail for people comes back to the agent"
-            yield config.finding(key, what, "write an address that people read")
+    people = "the people who get what cannot be answered"
+    yield from people_findings(config, agent, "desk.address", [desk.address], people)
+    yield from people_findings(config, agent, "desk.staff", desk.staff, "the address of a person")
 
 
 def check_calibration(settings: Settings) -> list[Finding]:

@@ -21,7 +21,7 @@ from support_agent.errors import ConfigError
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.senders.lists import entry_for
 from support_agent.ops.autonomy_report import titles_of
-from support_agent.ops.config_file import ConfigFile, address_findings, is_own
+from support_agent.ops.config_file import ConfigFile, people_findings
 from support_agent.tools.ending import Reason
 
 ROUTES = "desk.routes"
@@ -40,10 +40,8 @@ def check_routes(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
 def check_route_addresses(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
     """What is wrong with the addresses of `desk.routes`."""
     for nth, route in enumerate(settings.desk.routes):
-        yield from address_findings(config, f"{ROUTES}.address", [route.address], "the people who get these cases", nth)
-        if is_own(route.address, settings.agent):
-            what = f"{_rule(nth)} names the agent's own address, so mail for people comes back to the agent"
-            yield config.finding(f"{ROUTES}.address", what, "write an address that people read", nth=nth)
+        people = "the people who get these cases"
+        yield from people_findings(config, settings.agent, f"{ROUTES}.address", [route.address], people, nth)
 
 
 def check_named(settings: Settings, config: ConfigFile) -> Iterator[Finding]:
@@ -83,10 +81,7 @@ def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]
     """What is wrong with the settings of reminders and the digest, and of the hours that they go by."""
     reminders, key = settings.reminders, "reminders.address"
     if reminders.address:
-        yield from address_findings(config, key, [reminders.address], "the address of a person")
-        if is_own(reminders.address, settings.agent):
-            what = f"{key} is the agent's own address, so reminders come back to the agent"
-            yield config.finding(key, what, "write an address that people read")
+        yield from people_findings(config, settings.agent, key, [reminders.address], "the address of a person")
         if not reminders.after_h:
             what, todo = f"{key} is set, and reminders.after_h is 0, so nobody is reminded", "set reminders.after_h"
             yield config.finding(key, what, todo, severity=Severity.WARNING)
@@ -95,10 +90,7 @@ def check_reminders(settings: Settings, config: ConfigFile) -> Iterator[Finding]
             todo = f"raise reminders.most: {reminders.address} gets no reminder"
             yield config.finding("reminders.address_from", what, todo, severity=Severity.WARNING)
     if address := settings.digest.address:
-        yield from address_findings(config, "digest.address", [address], "the address of a person")
-        if is_own(address, settings.agent):
-            what = "digest.address is the agent's own address, so the digest comes back to the agent"
-            yield config.finding("digest.address", what, "write an address that people read")
+        yield from people_findings(config, settings.agent, "digest.address", [address], "the address of a person")
     hours = settings.hours
     if (hours.holidays or hours.reply_within_h) and not hours.has_hours:
         what = "no day of the week has hours, so nothing is said of hours.holidays and hours.reply_within_h"

@@ -16,7 +16,7 @@ from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.levels import lower_address
 from support_agent.errors import ConfigError
-from support_agent.mail.addresses import normal_address
+from support_agent.mail.addresses import is_own, normal_address
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,15 @@ def address_findings(
             yield config.finding(key, what, f"write {plain}", nth=nth)
 
 
-def is_own(address: str, agent: AgentSettings) -> bool:
-    """Whether mail to an address comes back to the agent."""
-    plain = normal_address(address)
-    return plain is not None and plain in map(normal_address, (agent.address, *agent.aliases))
+def people_findings(
+    config: ConfigFile, agent: AgentSettings, key: str, addresses: Iterable[str], meaning: str, nth: int = 0
+) -> Iterator[Finding]:
+    """What is wrong with the addresses of a setting to which the agent writes; `nth` as in `ConfigFile.finding`."""
+    for address in addresses:
+        yield from address_findings(config, key, [address], meaning, nth)
+        if is_own(normal_address(address) or "", agent):
+            what = f"{key} is the agent's own address, so mail for people comes back to the agent"
+            yield config.finding(key, what, "write an address that people read", nth=nth)
 
 
 def _line_of_key(text: str, key: str) -> int | None:

@@ -20,7 +20,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.mail.addresses import normal_address
+from support_agent.mail.addresses import normal_address, without_tag
 from support_agent.ops.backup.targets import target_of
 from support_agent.store.persons import Kept
 from support_agent.store.records import CaseId
@@ -95,8 +95,7 @@ def person_of(addresses: Sequence[str], settings: Settings) -> PersonAddresses:
         address = normal_address(text)
         if address is None:
             raise ConfigError(f"{text!r} is no address: write name@domain")
-        local, _, domain = address.rpartition("@")
-        plain = f"{local.partition('+')[0] or local}@{domain}"
+        plain = without_tag(address)
         if plain in own_addresses(settings) or address in own_addresses(settings):
             raise ConfigError(f"{plain} is an address of yours: its mails belong to the cases of others")
         found.append(plain)

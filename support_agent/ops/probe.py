@@ -24,6 +24,7 @@ from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import UNKNOWN, lower_address
 from support_agent.errors import ConfigError, PermanentError
+from support_agent.mail.addresses import is_own
 from support_agent.store.records import MailId, MailRecord, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.submission import Delivery, Transport
@@ -229,7 +230,8 @@ def require_probe_settings(settings: Settings) -> None:
     probe = settings.probe
     if not probe.address or not probe.question.strip():
         raise ConfigError("[probe] is not set: probe.address and probe.question name the canary and what it asks")
-    if lower_address(probe.address) in own_addresses(settings):
+    address = lower_address(probe.address)
+    if is_own(address, settings.agent) or address in own_addresses(settings):
         raise ConfigError(f"probe.address {probe.address} is one of the agent's or the desk's: give the canary its own")
 
 

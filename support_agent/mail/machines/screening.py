@@ -10,15 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Set
 from enum import StrEnum
-from functools import lru_cache
 from typing import NamedTuple
 
 from support_agent.config.agent import AgentSettings
 from support_agent.config.desk import DeskSettings
 from support_agent.config.senders import SenderSettings
 from support_agent.core.frozen import Frozen
-from support_agent.core.levels import lower_address
-from support_agent.mail.addresses import parse_fields
+from support_agent.mail.addresses import is_own, parse_fields
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
 from support_agent.mail.machines.automatic_wording import why_automatic
 from support_agent.mail.machines.bounces import why_bounce
@@ -175,7 +173,7 @@ def _too_many_hops(case: Case) -> str:
 
 def _own_mail(case: Case) -> str:
     sender = case.message.from_
-    if sender is not None and _plain(sender.addr) in _own_addresses(case.agent.address, case.agent.aliases):
+    if sender is not None and is_own(sender.addr, case.agent):
         return f"From is our own address {sender.addr}"
     if any(origin.is_ours for origin in _origins(case)):
         return "carries our signed origin header"
@@ -310,13 +308,12 @@ def _has_element(value: str, wanted: str) -> bool:
 
 
 def _not_addressed(case: Case) -> str:
-    own = _own_addresses(case.agent.address, case.agent.aliases)
-    if not own:
+    if not (case.agent.address or case.agent.aliases):
         return ""
     named = {address.addr for address in (*case.message.to, *case.message.cc)}
     for field in (*RESENT_FIELDS, *CAME_TO_FIELDS):
         named |= {address.addr for address in parse_fields(case.message.all_headers(field), decode_words).found}
-    is_addressed = any(_plain(address) in own for address in named)
+    is_addressed = any(is_own(address, case.agent) for address in named)
     return "" if is_addressed else "none of our addresses is among the recipients"
 
 
@@ -342,17 +339,6 @@ def _asks_for_person(case: Case) -> str:
 def _origins(case: Case) -> list[Origin]:
     values = case.message.all_headers(ORIGIN_HEADER)
     return [origin for value in values if (origin := read_origin(case.agent.secrets, value)) is not None]
-
-
-@lru_cache(maxsize=16)
-def _own_addresses(address: str, aliases: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(_plain(lower_address(own)) for own in (address, *aliases) if own)
-
-
-def _plain(address: str) -> str:
-    """An address without its "+tag"."""
-    local, at, domain = address.rpartition("@")
-    return f"{local.partition('+')[0]}{at}{domain}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -319,6 +319,8 @@ def test_a_refused_variable_is_found(workspace: Path, monkeypatch: pytest.Monkey
         ('[desk]\naddress = "a@x.example, b@x.example"', "desk.address: 'a@x.example, b@x.example' is no plain"),
         ('[[desk.routes]]\naddress = "desk"\nlevels = [2]', "desk.routes.address: 'desk' is no plain address"),
         ('[desk]\naddress = "help@x.example"', "desk.address is the agent's own address"),
+        ('[desk]\naddress = "help+desk@x.example"', "desk.address is the agent's own address"),
+        ('[reminders]\naddress = "help+lead@x.example"', "reminders.address is the agent's own address"),
     ],
 )
 def test_the_worker_starts_with_no_address_that_cannot_be_written_to(tmp_path: Path, section: str, what: str) -> None:

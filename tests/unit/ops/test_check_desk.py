@@ -70,7 +70,8 @@ def test_rules_that_can_decide_have_no_findings(made: Path) -> None:
             BILLING + 'reasons = ["persn_asked_for"]\n', "reasons",
             "names 'persn_asked_for' in its reasons, and no packet has it, did you mean person_asked_for?",
         ),
-        ('address = "support@harborfile.example"\n', "address = \"sup", "names the agent's own address"),
+        ('address = "support@harborfile.example"\n', "address = \"sup", "is the agent's own address"),
+        ('address = "support+x@harborfile.example"\n', "address = \"sup", "is the agent's own address"),
         ('address = "Billing <b@x.example>"\n', "address = \"Bil", "is no plain address such as help@example.com"),
         ('address = ""\n', 'address = ""', "desk.routes.address is not set"),
         (
@@ -137,6 +138,9 @@ def test_lists_that_block_ones_own_people_or_each_other_are_found(made: Path, li
     ("sections", "what"),
     [
         ('[reminders]\naddress = "support@harborfile.example"\nafter_h = 1\n', "is the agent's own address"),
+        ('[reminders]\naddress = "support+x@harborfile.example"\nafter_h = 1\n', "is the agent's own address"),
+        ('[digest]\naddress = "support@harborfile.example"\n', "is the agent's own address"),
+        ('[digest]\naddress = "SUPPORT+x@harborfile.example"\n', "is the agent's own address"),
         ('[reminders]\naddress = "Lead <l@x.example>"\nafter_h = 1\n', "is no plain address"),
         ('[reminders]\naddress = "lead@x.example"\n', "reminders.after_h is 0, so nobody is reminded"),
         ('[reminders]\naddress = "l@x.example"\nafter_h = 1\naddress_from = 4\n', "is above reminders.most = 3"),

@@ -190,7 +190,10 @@ def test_a_paused_agent_does_not_answer(loop: Loop) -> None:
     assert loop.waited_s == 60
 
 
-@pytest.mark.parametrize("values", [{"address": ""}, {"question": " "}, {"address": DESK.upper()}])
+@pytest.mark.parametrize(
+    "values",
+    [{"address": ""}, {"question": " "}, {"address": DESK.upper()}, {"address": "support+canary@harborfile.example"}],
+)
 def test_settings_that_cannot_work_are_refused(office: Office, values: dict[str, str]) -> None:
     loop = Loop(with_probe(office, **values))
     with pytest.raises(ConfigError, match=r"probe\.address"):
