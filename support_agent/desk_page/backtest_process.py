@@ -11,7 +11,6 @@ tests/journey/test_page_backtest.py.
 
 from __future__ import annotations
 
-import fcntl
 import lzma
 import os
 import re
@@ -34,6 +33,7 @@ from typing import IO
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from support_agent.config.settings import Settings
+from support_agent.core.file_lock import takes_lock
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 
@@ -268,7 +268,7 @@ class Backtests:
         with self._lock:
             handle = os.open(self._locked, os.O_RDWR | os.O_CREAT, PRIVATE)
             try:
-                if not _takes_lock(handle):
+                if not takes_lock(handle, without_locks=False):
                     raise PermanentError("a backtest is under way: stop it first, or wait for its end", code="running")
                 yield handle
             finally:
@@ -296,7 +296,7 @@ class Backtests:
         except OSError:
             return False
         try:
-            return not _takes_lock(handle)
+            return not takes_lock(handle, without_locks=False)
         finally:
             os.close(handle)
 
@@ -365,15 +365,6 @@ def own_addresses(text: str) -> tuple[str, ...]:
     if wrong or len(given) > MOST_ADDRESSES:
         raise PermanentError(f"{(wrong or given)[0]!r}: write addresses or @domains, at most {MOST_ADDRESSES}")
     return given
-
-
-def _takes_lock(handle: int) -> bool:
-    """Take the lock of an open file, and whether that succeeded; False: a process has it."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _private(path: Path) -> IO[bytes]:

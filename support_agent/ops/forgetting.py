@@ -10,7 +10,6 @@ tests/unit/ops/test_forgetting.py and, with a kill before each change, by tests/
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import shutil
@@ -18,6 +17,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from support_agent.core.file_lock import takes_lock
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.ops.evals.mail_labels import LABELS
@@ -70,10 +70,8 @@ def pseudonym(address: str, receipt: bytes) -> str:
 def _refuse_running(results: Path) -> None:
     for path in results.glob("*/lock"):  # that of a run which the desk's page started
         with path.open("rb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise PermanentError("a backtest is under way: wait for its end, or stop it", code="running") from None
+            if not takes_lock(lock, without_locks=False):
+                raise PermanentError("a backtest is under way: wait for its end, or stop it", code="running")
 
 
 def _delete_files(traces: PersonData, results: Path) -> None:

@@ -8,7 +8,6 @@ tests/integration/transport/test_sign_in.py.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import tempfile
@@ -24,6 +23,7 @@ import structlog
 from pydantic import BaseModel, Field, ValidationError
 
 from support_agent.config.mail_servers import OAuthSettings
+from support_agent.core.file_lock import takes_lock
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.transport.bounded_request import RequestLimits, ask
@@ -210,15 +210,12 @@ def _alone_with(file: Path, longest_s: float) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for _ in range(1 + round(longest_s / LOCK_PAUSE_S)):
-            try:
+            is_mine = True
+            with suppress(OSError):  # to read the file says what is wrong with it
                 held = stack.enter_context(file.open("rb"))
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                may_go_on = os.path.samestat(os.fstat(held.fileno()), file.stat())  # it was not replaced meanwhile
-            except BlockingIOError:
-                may_go_on = False
-            except OSError:
-                may_go_on = True
-            if may_go_on:
+                is_mine = takes_lock(held, without_locks=True)
+                is_mine = is_mine and os.path.samestat(os.fstat(held.fileno()), file.stat())  # else it was replaced
+            if is_mine:
                 yield
                 return
             stack.close()

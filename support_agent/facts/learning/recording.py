@@ -6,7 +6,6 @@ continue. Checked by tests/unit/facts/learning/test_recording.py.
 
 from __future__ import annotations
 
-import fcntl
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 import structlog
 
 from support_agent.company.documents import Document
+from support_agent.core.file_lock import takes_lock
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.facts.inquiry.loop import advance
@@ -126,10 +126,8 @@ def _alone_with(path: Path) -> Iterator[None]:
     with _written(path):
         file = path.open("ab")
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"{path}: another process records into it: wait for it, or name another file") from None
+        if not takes_lock(file, without_locks=True):
+            raise ConfigError(f"{path}: another process records into it: wait for it, or name another file")
         yield
 
 
