@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, quiet_log, settings_of
-from support_agent.cli.progress import tracked
+from support_agent.cli.progress import with_progress
 
 
 def calibrate(
@@ -49,7 +49,7 @@ def calibrate(
     settings = settings_of(config)
     quiet_log(settings)
     labels = read_labels(mails) if mails else ()
-    made, found = run_calibrate(settings, risk, labels, now(), tracked)
+    made, found = run_calibrate(settings, risk, labels, now(), with_progress)
     if picture is not None:
         write_picture(picture, found.after, len(found.after), risk)
     print_data(made, as_json, table(made, found))

@@ -15,7 +15,7 @@ import typer
 
 from support_agent.cli import printing
 from support_agent.cli.options import FAILED, ConfigOption, JsonOption, config_file, now, print_data, settings_of
-from support_agent.cli.progress import tracked
+from support_agent.cli.progress import with_progress
 
 SUGGESTIONS_FILE = "suggested-questions.yaml"
 
@@ -81,7 +81,7 @@ def suggest_questions(
     company = Company.load(settings.company)
     documents = chosen(company.documents, document)
     with open_suggester(settings, company) as (search, writer):
-        asked = tracked(documents, "documents", len(documents))
+        asked = with_progress(documents, "documents", len(documents))
         proposed = [suggest(one, search, writer, count, settings.grading.seed) for one in asked]
     made = write_suggestions(file, policies, writer.name, settings.company.day_of(now()), proposed)
     print_data(made, as_json, printing.suggestions(made))

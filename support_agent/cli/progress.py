@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def tracked(items: Iterable[T], what: str, total: int) -> Iterable[T]:
+def with_progress(items: Iterable[T], what: str, total: int) -> Iterable[T]:
     """The items, and a bar while they are used.
 
     Args:

@@ -35,7 +35,6 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 
 BRANDS = "brands.files"
-"""The key that an error of `load_brands` about what brands share begins with."""
 MIN_SECRET_CHARACTERS = 32
 SECRETS = (
     ("imap", "password"),
@@ -46,6 +45,14 @@ SECRETS = (
     ("store", "password"),
 )
 """Section and key of each secret that may be in a file, which the key with `_file` behind it names."""
+
+
+class BrandsRefused(ConfigError):
+    """Brands whose files are valid, but that cannot run side by side: what is wrong between them, and what to do."""
+
+    def __init__(self, what: str, todo: str) -> None:
+        super().__init__(f"{BRANDS}: {what}: {todo}")
+        self.what, self.todo = what, todo
 
 
 def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Settings:
@@ -85,22 +92,21 @@ def load_brands(settings: Settings) -> dict[str, Settings]:
     """The settings of each brand, by its name.
 
     Raises:
-        ConfigError: as for `load`; or a brand has brands itself, or shares with another what each needs for itself.
+        ConfigError: as for `load`.
+        BrandsRefused: a brand has brands itself, or shares with another what each needs for itself.
     """
     brands = {name: load(path) for name, path in settings.brands.files.items()}
     for name, brand in brands.items():
         if brand.brands.files:
-            raise ConfigError(f"{BRANDS}: {name} has brands itself: name all of them in one configuration")
+            raise BrandsRefused(f"{name} has brands itself", "name all of them in one configuration")
         if not brand.brands.is_brand:
-            raise ConfigError(
-                f"{BRANDS}: {name} does not say that it is a brand: write is_brand = true in its [brands]"
-            )
+            raise BrandsRefused(f"{name} does not say that it is a brand", "write is_brand = true in its [brands]")
     owners: dict[tuple[str, str], str] = {}
     for name, brand in {"this mailbox": settings, **brands}.items():
         for what, value in _for_one_alone(brand):
             other = owners.setdefault((what, value), name)
             if other != name:
-                raise ConfigError(f"{BRANDS}: {name} and {other} have the same {what}: each needs its own")
+                raise BrandsRefused(f"{name} and {other} have the same {what}", "each needs its own")
     return brands
 
 

@@ -20,7 +20,7 @@ from support_agent.company.document_languages import languages_of
 from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
-from support_agent.config.loading import BRANDS, load, load_brands
+from support_agent.config.loading import BRANDS, BrandsRefused, load, load_brands
 from support_agent.config.mail_servers import OAuthSettings, Server, SignIn
 from support_agent.config.settings import CompanySettings, Settings
 from support_agent.config.sources import ENV_PREFIX, SettingsRefused
@@ -78,13 +78,10 @@ def _brands(settings: Settings, now: datetime, path: Path) -> list[Finding]:
     found = [finding for file in settings.brands.files.values() for finding in check_file(file, now)]
     try:
         load_brands(settings)
-    except SettingsRefused:  # a finding of that file
-        return found
-    except ConfigError as error:
-        where, _, problem = str(error).partition(": ")
-        if where == BRANDS:  # else a finding of that file, too
-            what, _, todo = problem.rpartition(": ")
-            found.append(ConfigFile.read(path).finding(BRANDS, what, todo))
+    except BrandsRefused as error:
+        found.append(ConfigFile.read(path).finding(BRANDS, error.what, error.todo))
+    except ConfigError:  # a finding of that file
+        pass
     return found
 
 

@@ -81,7 +81,7 @@ class PersonData(Frozen):
     @property
     def is_nothing(self) -> bool:
         """Whether `forget` has nothing to delete, but perhaps engine records."""
-        return not (any(self.kept.counts.values()) or self.results or self.labelled)
+        return self.kept.is_nothing and not self.results and not self.labelled
 
 
 def person_of(addresses: Sequence[str], settings: Settings) -> PersonAddresses:

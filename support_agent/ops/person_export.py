@@ -86,7 +86,7 @@ def export(store: Store, person: PersonAddresses, archive: ZipFile, brand: str, 
         if mail is not None and mail.case_id is None:
             mails += _received(store, person, archive, f"{top}no-case", mail)
     store.audit.add(AuditEvent.EXPORTED, "the operator", now, {"cases": len(kept.cases), "mails": mails})
-    return any(kept.counts.values())
+    return not kept.is_nothing
 
 
 def _case(store: Store, person: PersonAddresses, archive: ZipFile, folder: str, case_id: CaseId) -> int:

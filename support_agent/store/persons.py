@@ -82,6 +82,11 @@ class Kept(Record):
     counts: dict[str, int] = Field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the store keeps no row about the person."""
+        return not any(self.counts.values())
+
     def require_finished(self) -> None:
         """Refuse to delete what is being handled or may still leave.
 

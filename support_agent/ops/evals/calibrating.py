@@ -52,17 +52,12 @@ FEWEST_WRONG = 3
 """While there are too few answers, fewer wrong ones raise no threshold."""
 
 
-class Track(Protocol):
+class WithProgress(Protocol):
     """Shows how far a loop is."""
 
     def __call__(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
         """The items; `total` is how many there are, or at most may be."""
         ...
-
-
-def untracked(items: Iterable[T], what: str, total: int) -> Iterable[T]:
-    """Shows nothing."""
-    return items
 
 
 class Fit(NamedTuple):
@@ -74,14 +69,14 @@ class Fit(NamedTuple):
 
 
 def calibrate(
-    settings: Settings, risk: float, labels: Sequence[MailLabel], made_at: datetime, track: Track
+    settings: Settings, risk: float, labels: Sequence[MailLabel], made_at: datetime, with_progress: WithProgress
 ) -> tuple[CompanyCalibration, Fit]:
     """Adjust the choice to the company of the configuration.
 
     Args:
         risk: The share of wrong answers that is allowed, 0..1.
         labels: Labelled mails of the company; their questions are added to its example questions.
-        track: Shows how far it is: it takes minutes.
+        with_progress: Shows how far it is: it takes minutes.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
@@ -91,15 +86,15 @@ def calibrate(
     every = sum(len(alike) for own in examples.values() for alike in own)
     sampled = sum(len(alike) for own in examples.values() for alike in own[::EVERY])
     groups = [
-        list(track(left_out(topics, examples, search), "questions without their example", every)),
-        list(track(without_topic(topics, examples, search), "questions without their topic", sampled)),
+        list(with_progress(left_out(topics, examples, search), "questions without their example", every)),
+        list(with_progress(without_topic(topics, examples, search), "questions without their topic", sampled)),
     ]
     search.update(topics)
     groups.append(list(of_mails(labels, search, partial(_reaches_choice, settings, company))))
     options = {topic.key: topic_option(topic.key, company.by_number, company.accounts) for topic in topics}
     with open_chooser(settings) as chooser:
         way = Way(chooser, options, planner.threshold_answer, planner.shortlist)
-        found = fit([one for group in groups for one in group], way, track)
+        found = fit([one for group in groups for one in group], way, with_progress)
     made = CompanyCalibration(
         made_at=made_at,
         risk=risk,
@@ -124,20 +119,22 @@ def _reaches_choice(settings: Settings, company: Company, message: Message) -> b
     return found.verdict is screening.Verdict.ANSWER
 
 
-def fit(asked: Sequence[LabelledQuestion], way: Way, track: Track = untracked) -> Fit:
+def fit(asked: Sequence[LabelledQuestion], way: Way, with_progress: WithProgress) -> Fit:
     """Fit the calibration to questions whose right topics are known, then decide them again with it.
 
     Args:
         way: How to decide, without a calibration.
-        track: Shows how far it is.
+        with_progress: Shows how far it is.
     """
-    choices = [way.choose(one.question, one.matches) for one in track(asked, "questions decided", len(asked))]
+    first = with_progress(asked, "questions decided", len(asked))
+    choices = [way.choose(one.question, one.matches) for one in first]
     calibration = fitted([(choice, one.right) for choice, one in zip(choices, asked, strict=True)])
     chooser = way.chooser
     adjusted = way._replace(
         chooser=Chooser(chooser.model, chooser.combiner, calibration=calibration, model_votes=chooser.model_votes)
     )
-    again = [adjusted.choose(one.question, one.matches) for one in track(asked, "decided again", len(asked))]
+    second = with_progress(asked, "decided again", len(asked))
+    again = [adjusted.choose(one.question, one.matches) for one in second]
     before, after = (
         [decided_of(choice, one.right - {NONE_KEY}, way.least) for choice, one in zip(of, asked, strict=True)]
         for of in (choices, again)

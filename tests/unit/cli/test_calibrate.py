@@ -95,7 +95,7 @@ def test_a_person_sees_how_far_it_is(workspace: Path, monkeypatch: pytest.Monkey
         seen[what] = (len(found), total)
         return found
 
-    monkeypatch.setattr("support_agent.cli.calibrate.tracked", counted)
+    monkeypatch.setattr("support_agent.cli.calibrate.with_progress", counted)
     assert run() == 0
     assert [*seen] == [
         "questions without their example",

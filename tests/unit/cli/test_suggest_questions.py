@@ -64,7 +64,7 @@ def test_a_person_sees_how_far_it_is(workspace: Path, monkeypatch: pytest.Monkey
         seen.append((what, total))
         return items
 
-    monkeypatch.setattr("support_agent.cli.policies.tracked", counted)
+    monkeypatch.setattr("support_agent.cli.policies.with_progress", counted)
     assert run(monkeypatch, ["Will it run on ReactOS?"], "--document", "3", "--count", "1") == 0
     assert seen == [("documents", 1)]
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from support_agent.cli.progress import with_progress
 from support_agent.models.language_model import Usage
 from support_agent.ops.evals.calibrating import answers_needed, fit, fitted, table, threshold_for, thresholds
 from support_agent.ops.evals.intents import CascadeStep, DecidedQuestion, Way
@@ -61,7 +62,7 @@ def test_questions_are_decided_before_the_calibration_and_with_it() -> None:
     options = {"document:1": Option(key="document:1", title="a")}
     way = Way(Chooser(ScriptedModel([]), PLAIN, model_votes="never"), options, DEFAULT, 6)
     asked = [LabelledQuestion("?", (Match(topic="document:1", score=0.6),), NONE)] * 60
-    found = fit(asked, way)
+    found = fit(asked, way, with_progress)
     assert found.calibration.none_shift > 0
     assert found.after[0].confidence < found.before[0].confidence
     assert not found.before[0].right
@@ -136,7 +137,7 @@ def test_the_table_says_where_there_are_too_few_answers() -> None:
         none_shift=0.0,
         thresholds=thresholds([*MANY, *[decided("series:a", "", 0.999)] * 60], RISK, DEFAULT, FLOOR),
     )
-    text = table(made, fit([], Way(Chooser(ScriptedModel([]), PLAIN), {}, DEFAULT, 6)))
+    text = table(made, fit([], Way(Chooser(ScriptedModel([]), PLAIN), {}, DEFAULT, 6), with_progress))
     assert "document: 0.50 proven; 0 of 180 answers wrong (share 0.000 to 0.017); 180 of 181 questions right" in text
     assert "180 of 181 questions right, 160 before" in text
     assert "field: 0.60 kept; 1 of 2 answers wrong" in text
