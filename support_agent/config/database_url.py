@@ -6,6 +6,8 @@ Checked by tests/unit/config/test_database_url.py, test_settings.py and test_bra
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -45,6 +47,11 @@ def normalise_url(url: str | URL, name: str = "store.url") -> URL:
             return parsed.set(drivername="sqlite", database=str(Path(path).absolute()))
         case other:
             raise ConfigError(f"{name} has the scheme {other!r}: {URL_HELP}")
+
+
+def existing_file(url: URL, mode: Literal["rw", "ro"] = "rw") -> URL:
+    """The URL of a SQLite file that SQLite does not create where it is not: it would also delete the log beside it."""
+    return url.set(database=f"file:{quote(url.database or '')}", query={"mode": mode, "uri": "true"})
 
 
 def is_postgresql(url: str) -> bool:

@@ -17,7 +17,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
-from support_agent.config.database_url import normalise_url
+from support_agent.config.database_url import existing_file, normalise_url
+from support_agent.core.database_errors import sqlite_code, what_to_do
 from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, TransientError
 
@@ -63,6 +64,12 @@ def prepare(url: str) -> None:
         )
 
 
+def library_url(url: str) -> str:
+    """The URL for the engine's library, which opens a SQLite file only where `prepare` has made it."""
+    parsed = normalise_url(url)
+    return existing_file(parsed).render_as_string() if parsed.drivername == "sqlite" else url
+
+
 def add_unixepoch() -> None:
     """Let an older SQLite tell the time in milliseconds, as DBOS asks for on Python 3.12 and newer.
 
@@ -98,6 +105,7 @@ def mapped_errors() -> Iterator[None]:
     except SQLAlchemyError as error:
         # Only the first line: the others may quote the row.
         cause = error.orig if isinstance(error, DBAPIError) else error
+        todo = what_to_do(error, is_sqlite=bool(sqlite_code(error)))
         raise TransientError(
-            f"the engine's database did not answer ({first_line(cause)}): see that it runs", code="engine_database"
+            f"the engine's database did not answer ({first_line(cause)}): {todo}", code="engine_database"
         ) from error

@@ -30,7 +30,7 @@ from support_agent.config.settings import EngineSettings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.core.size_limits import first_line
 from support_agent.core.vanished_server import noticed_within
-from support_agent.engine.database import mapped_errors, prepare
+from support_agent.engine.database import library_url, mapped_errors, prepare
 from support_agent.engine.hands import Hands
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.queues import Announcements, Queues
@@ -244,9 +244,9 @@ class Engine:
 
     def _open_queues(self) -> None:
         """Migrate the tables, register the queues and requeue interrupted mails, before any thread runs."""
-        DBOS.migrate(self._url)
+        DBOS.migrate(library_url(self._url))
         client = DBOSClient(
-            system_database_url=self._url,
+            system_database_url=library_url(self._url),
             serializer=JsonSerializer(),
             application_name=APPLICATION,
             retry_connection_errors=False,
@@ -274,7 +274,7 @@ class Engine:
     def _configuration(self) -> DBOSConfig:
         return {
             "name": APPLICATION,
-            "system_database_url": self._url,
+            "system_database_url": library_url(self._url),
             "application_version": APPLICATION_VERSION,
             "executor_id": self.executor_id,
             "serializer": JsonSerializer(),

@@ -20,18 +20,12 @@ from typing import cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import (
-    InterfaceError,
-    InternalError,
-    InvalidatePoolError,
-    OperationalError,
-    SQLAlchemyError,
-)
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
+from support_agent.config.database_url import existing_file
 from support_agent.core.vanished_server import PROBE_S, PROBES, noticed_within
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, TransientError
 
 WRITES = "support_agent_writes"
 """Execution option of the connections whose transactions write."""
@@ -42,32 +36,12 @@ PING_AFTER_S = 1.0
 within that time, one statement fails, and is tried again as after any failure of the server."""
 LAST_USED = "last_used"
 """Under this key a connection has the time of its last use, in seconds of the monotonic clock."""
-UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
+USED_FILE = "used_file"
+"""Under this key a connection to a SQLite file has its device and inode."""
 RESTORING = "support_agent_restoring"
 """Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 
 _json = partial(json.dumps, allow_nan=False)
-
-
-def sqlite_code(error: SQLAlchemyError) -> str:
-    """The code of SQLite's error; "" of another database."""
-    # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
-    return "_".join(getattr(getattr(error, "orig", None), "sqlite_errorname", "").split("_")[:2])
-
-
-def is_transient(error: SQLAlchemyError, *, was_usable: bool = False) -> bool:
-    """Whether another try may succeed: the database did not answer, and its file can be used.
-
-    Args:
-        was_usable: This process has used the file, so that its volume may come back.
-    """
-    may_pass = isinstance(error, OperationalError | InterfaceError | InternalError | PoolTimeout)
-    return may_pass and (was_usable or sqlite_code(error) not in UNUSABLE_FILE)
-
-
-def what_to_do(*, is_sqlite: bool) -> str:
-    """What a person can do about a database that does not answer now."""
-    return "free space on its disk, or run it again" if is_sqlite else "see that it runs"
 
 
 def file_exists(path: Path, what: str) -> bool:
@@ -85,14 +59,56 @@ def file_exists(path: Path, what: str) -> bool:
         raise ConfigError(f"{why}: check its folder and its permissions", code="database") from error
 
 
-def open_sqlite(url: URL, timeout_s: float) -> Engine:
-    """The connections to a SQLite file, which is created if need be; see `Database` for the arguments."""
+class StoreFile:
+    """The file of a SQLite store: once this process has used it, no other file takes its place."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._inode: int | None = None
+
+    @property
+    def was_used(self) -> bool:
+        """Whether a connection has been opened, since the last `close`."""
+        return self._inode is not None
+
+    def found(self) -> tuple[int, int] | None:
+        """Device and inode of the file that is there now; None: there is none.
+
+        Raises:
+            TransientError: it is another one than the file that was used.
+        """
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        if self._inode not in (None, status.st_ino):
+            what = f"another file is in the place of {self._path}, which this process has used"
+            raise TransientError(f"{what}: put that back, or start again if it is the right one", code="database")
+        return status.st_dev, status.st_ino
+
+    def opened(self) -> tuple[int, int] | None:
+        """As `found`, of the file that a connection was opened to just now."""
+        found = self.found()
+        self._inode = found[1] if found is not None else self._inode
+        return found
+
+    def close(self) -> None:
+        """Any file may be opened next."""
+        self._inode = None
+
+
+def open_sqlite(url: URL, timeout_s: float) -> tuple[Engine, StoreFile]:
+    """The connections to a SQLite file, which is created if need be; see `Database` for the arguments.
+
+    A connection whose file is away is not used: what it writes might be in a file that nobody sees any more.
+    """
     path = Path(url.database or "")
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
     file_exists(path, "the database")
+    file = StoreFile(path)
     engine = create_engine(
-        url,
+        existing_file(url),
         connect_args={"timeout": timeout_s},
         pool_size=MOST_CONNECTIONS,  # to open one costs more than a journey's statements
         max_overflow=0,
@@ -105,7 +121,7 @@ def open_sqlite(url: URL, timeout_s: float) -> Engine:
     def _private(*_: object) -> None:
         if restoring_folder(path).exists():
             raise _half_restored()
-        if not path.exists():
+        if file.found() is None and not file.was_used:
             with suppress(OSError):  # SQLite reports the problem next
                 _create_file(path)
 
@@ -116,6 +132,15 @@ def open_sqlite(url: URL, timeout_s: float) -> Engine:
         connection.isolation_level = None  # the driver's own BEGIN comes too late to lock rows that were read
         connection.cursor().execute("PRAGMA foreign_keys=ON")
 
+    @event.listens_for(engine, "connect")
+    def _note_file(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+        record.info[USED_FILE] = file.opened()
+
+    @event.listens_for(engine, "checkout")
+    def _require_file(_: DBAPIConnection, record: ConnectionPoolEntry, __: PoolProxiedConnection) -> None:
+        if (found := file.found()) is None or found != record.info[USED_FILE]:
+            raise InvalidatePoolError("the file was away: no connection from before is used again")
+
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         # A writer waits for its lock at the start; a reader that becomes a writer would fail at once.
@@ -124,7 +149,7 @@ def open_sqlite(url: URL, timeout_s: float) -> Engine:
         else:  # does not touch the file yet, so it cannot fail, and needs none of what costs more than a small query
             cast("sqlite3.Connection", connection.connection.driver_connection).execute("BEGIN")
 
-    return engine
+    return engine, file
 
 
 def make_durable(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

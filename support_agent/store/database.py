@@ -25,19 +25,10 @@ from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import col, select
 
+from support_agent.core.database_errors import UNUSABLE_FILE, is_transient, sqlite_code, what_to_do
 from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.store.connections import (
-    UNUSABLE_FILE,
-    WRITES,
-    is_transient,
-    open_postgresql,
-    open_sqlite,
-    purge,
-    reader_of,
-    sqlite_code,
-    what_to_do,
-)
+from support_agent.store.connections import WRITES, StoreFile, open_postgresql, open_sqlite, purge, reader_of
 from support_agent.store.keys import KeySettings
 from support_agent.store.rows import insert_if_new
 from support_agent.store.tables import ProgramRow, TableRow
@@ -60,12 +51,12 @@ _alembic = threading.Lock()  # Alembic keeps its context in a module: one run at
 
 
 @contextmanager
-def mapped_errors() -> Iterator[None]:
-    """Map the library's errors to ours, by what happens next."""
+def mapped_errors(file: StoreFile | None = None) -> Iterator[None]:
+    """Map the library's errors to ours, by what happens next; a file that was used may come back."""
     try:
         yield
     except DBAPIError as error:
-        raise _translated(error) from error
+        raise _translated(error, was_usable=file is not None and file.was_used) from error
     except StatementError as error:  # raised while a value was sealed
         if isinstance(error.orig, SupportAgentError):
             raise error.orig from error
@@ -74,7 +65,7 @@ def mapped_errors() -> Iterator[None]:
         raise TransientError("all database connections are in use: try again", code="database") from error
 
 
-def _translated(error: DBAPIError) -> SupportAgentError:
+def _translated(error: DBAPIError, *, was_usable: bool) -> SupportAgentError:
     # Only the first line: the others may quote the row, with a customer's data.
     what = first_line(error.orig)
     if OTHER_IN_SQLITE.search(what) or getattr(error.orig, "sqlstate", None) in OTHER_SCHEMA:
@@ -83,13 +74,14 @@ def _translated(error: DBAPIError) -> SupportAgentError:
             " older ones; if that fails as well, restore a backup or name a new database in store.url",
             code="schema",
         )
-    if sqlite_code(error) in UNUSABLE_FILE:
+    code = sqlite_code(error)
+    if is_transient(error, was_usable=was_usable):
+        todo = what_to_do(error, is_sqlite=bool(code))
+        return TransientError(f"the database did not answer ({what}): {todo}", code="database")
+    if code in UNUSABLE_FILE:
         return ConfigError(
             f"the database file cannot be used ({what}): check store.url and its folder", code="database"
         )
-    if is_transient(error):
-        todo = what_to_do(is_sqlite=bool(sqlite_code(error)))
-        return TransientError(f"the database did not answer ({what}): {todo}", code="database")
     return PermanentError(f"the database refused the data ({what})", code="database")
 
 
@@ -123,18 +115,22 @@ class Database:
         self.url = url
         self.vault = Vault(url, keys or KeySettings(), timeout_s)
         self._migrations_dir = migrations_dir
-        self._engine = open_sqlite(url, timeout_s) if url.drivername == "sqlite" else open_postgresql(url, timeout_s)
+        self._file: StoreFile | None = None
+        if url.drivername == "sqlite":
+            self._engine, self._file = open_sqlite(url, timeout_s)
+        else:
+            self._engine = open_postgresql(url, timeout_s)
         self._writer = self._engine.execution_options(**{WRITES: True})
         self._reader = reader_of(self._engine)
         self._timeout_s = timeout_s
         # SQLite has one writer: threads that wait for each other here take turns, where its own wait sleeps.
-        self._turn = threading.Lock() if url.drivername == "sqlite" else None
+        self._turn = threading.Lock() if self._file is not None else None
         self._joined = _Joined()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that only reads: on SQLite in one snapshot, on PostgreSQL each statement in its own."""
-        with using(self.vault), mapped_errors():
+        with using(self.vault), mapped_errors(self._file):
             if (joined := self._joined.connection) is not None:
                 with self._joined.doomed_by_errors():
                     yield joined
@@ -145,7 +141,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back by any error."""
-        with using(self.vault), mapped_errors():
+        with using(self.vault), mapped_errors(self._file):
             if (joined := self._joined.connection) is not None:
                 with self._joined.doomed_by_errors():
                     yield joined
@@ -195,12 +191,14 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+        if self._file is not None:
+            self._file.close()
         self.vault.close()
 
     def purge(self) -> None:
         """Remove deleted rows and destroyed keys from the files as well: write-ahead logs, and PostgreSQL's tables."""
         self.vault.purge()
-        with mapped_errors():
+        with mapped_errors(self._file):
             purge(self._engine, [table.name for table in TableRow.metadata.sorted_tables])
 
     def upgrade(self, revision: str = HEAD) -> None:
@@ -229,7 +227,7 @@ class Database:
 
     def revision(self) -> str | None:
         """Return the revision of the schema; None: there is none yet."""
-        with mapped_errors(), self._engine.connect() as connection:
+        with mapped_errors(self._file), self._engine.connect() as connection:
             if not inspect(connection).has_table(VERSION_TABLE):
                 return None
             return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
@@ -278,7 +276,7 @@ class Database:
         config = self._config()
         with (
             _alembic,
-            mapped_errors(),
+            mapped_errors(self._file),
             self._writer.connect() as connection,
             _foreign_keys_off(connection),
             connection.begin(),

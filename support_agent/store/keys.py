@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
-from urllib.parse import quote
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -39,19 +38,19 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateSchema
 
-from support_agent.config.database_url import default_keys_url, default_master_key_file, normalise_url, shown_url
+from support_agent.config.database_url import (
+    default_keys_url,
+    default_master_key_file,
+    existing_file,
+    normalise_url,
+    shown_url,
+)
 from support_agent.config.settings import StoreSettings
+from support_agent.core.database_errors import is_transient, what_to_do
 from support_agent.core.size_limits import batches, first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import (
-    file_exists,
-    guard_connections,
-    is_transient,
-    make_durable,
-    purge,
-    what_to_do,
-)
+from support_agent.store.connections import file_exists, guard_connections, make_durable, purge
 from support_agent.store.key_files import create_private, file_of, read_master_key
 
 SCHEMA = "support_agent_keys"
@@ -244,7 +243,7 @@ class Keys:
         if self._is_sqlite:
             if not file_exists(file, "the keys"):
                 return False
-            url = URL.create("sqlite", database=f"file:{quote(str(file))}?mode=ro", query={"uri": "true"})
+            url = existing_file(url, "ro")
         query = select(self._table.c.mail_id).where(self._table.c.mail_id != CHECK).limit(1)
         with self._looked_into(url) as connection:
             return self._has_table(connection) and connection.execute(query).first() is not None
@@ -328,7 +327,8 @@ class Keys:
         if self._is_sqlite and is_new:
             create_private(file_of(self.url))
         connect = {"timeout": self._timeout_s} if self._is_sqlite else noticed_within(self._timeout_s)
-        database = create_engine(self.url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
+        url = existing_file(self.url) if self._is_sqlite else self.url
+        database = create_engine(url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
         if self._is_sqlite:
             event.listen(database, "connect", make_durable)
         else:
@@ -378,7 +378,7 @@ class Keys:
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
             if is_transient(error, was_usable=self._database is not None):
-                todo = what_to_do(is_sqlite=self._is_sqlite)
+                todo = what_to_do(error, is_sqlite=self._is_sqlite)
                 raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
             todo = "check store.keys_url and its permissions, or bring them back"
             raise ConfigError(f"the keys cannot be read ({what}): {todo}") from error

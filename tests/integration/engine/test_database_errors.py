@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import sqlalchemy
-from sqlalchemy import event
+from sqlalchemy import event, make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -71,3 +72,22 @@ def test_an_error_of_the_database_is_told_without_the_row(error: SQLAlchemyError
         raise error
     assert told in str(refused.value)
     assert "example.net" not in str(refused.value)
+
+
+def test_no_empty_file_takes_the_place_of_one_that_is_away(sqlite_url: str, launch: Launch) -> None:
+    """Failure: SQLite made an empty one, deleted the log beside it, and some connections stayed with the empty one."""
+    path = Path(str(make_url(sqlite_url).database))
+    journeys = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    journeys.start("mail", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    path.rename(path.with_name("elsewhere"))
+    assert journeys.engine.queues._dbos is not None
+    journeys.engine.queues._dbos._sys_db.engine.dispose()  # so that new connections are needed
+    for _ in range(3):
+        with pytest.raises(TransientError, match="bring its file back"):
+            journeys.failed()
+    assert not path.exists()
+    path.with_name("elsewhere").rename(path)
+    journeys.start("other", "case")
+    assert journeys.wait_until_idle(IDLE_TIMEOUT_S)
+    assert journeys.ended(["mail", "other"]) == {"mail": True, "other": True}

@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store import connections
@@ -256,3 +257,52 @@ def test_an_error_shows_nothing_of_the_row(store: Store) -> None:
     shown = "".join(traceback.format_exception(refused.value))
     assert "INSERT INTO mails" in shown
     assert "private" not in shown
+
+
+@pytest.mark.parametrize("away", ["volume", "volume/store.sqlite3"])
+def test_a_file_that_was_used_is_awaited_while_it_is_away(tmp_path: Path, away: str) -> None:
+    """Failure: while its volume was away for a moment, the worker ended for good. Where the folder had stayed, an empty
+    store was made in the place of the file, and the log of what was not written back yet was lost with it."""
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    with Store.open(sqlite_url(volume), MIGRATIONS) as store:
+        store.upgrade()
+        mail = record(store)
+        before = {path.name for path in volume.iterdir()}
+        (tmp_path / away).rename(tmp_path / "elsewhere")
+        with ThreadPoolExecutor(3) as pool:  # more connections than are open
+            tries = [pool.submit(store.mails.find) for _ in range(3)]
+        for one in tries:
+            with pytest.raises(TransientError, match="unable to open database file\\): bring its file back"):
+                one.result()
+        with pytest.raises(TransientError, match="unable to open database file\\): bring its file back"):
+            store.cursors.move(cursor(2))
+        assert not (tmp_path / away).exists()
+        (tmp_path / "elsewhere").rename(tmp_path / away)
+        assert [found.id for found in store.mails.find()] == [mail]
+        assert {path.name for path in volume.iterdir()} == before
+
+
+def test_no_other_file_takes_the_place_of_one_that_was_used(tmp_path: Path) -> None:
+    """Failure: what was open wrote on into the file that nobody sees any more, and the rest used the other one, in
+    which nothing was answered yet.
+    """
+    path = tmp_path / "store.sqlite3"
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        path.rename(tmp_path / "elsewhere")
+        path.write_bytes((tmp_path / "elsewhere").read_bytes())
+        with pytest.raises(TransientError, match="another file is in the place"):
+            record(store)
+        (tmp_path / "elsewhere").rename(path)
+        assert record(store)
+
+
+def test_a_file_whose_folder_may_not_be_written_to_any_more_is_awaited(tmp_path: Path) -> None:
+    """A volume that is mounted read-only for a while."""
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        error = sqlite3.OperationalError("attempt to write a readonly database")
+        error.sqlite_errorname = "SQLITE_READONLY"
+        with pytest.raises(TransientError, match="readonly database\\): bring its file back"), store.database.read():
+            raise DBAPIError.instance("UPDATE", None, error, sqlite3.Error)

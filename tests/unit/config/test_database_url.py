@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.exc import OperationalError
 
-from support_agent.config.database_url import normalise_url, shown_url
+from support_agent.config.database_url import existing_file, normalise_url, shown_url
 from support_agent.config.settings import StoreSettings
 from support_agent.errors import ConfigError
 from support_agent.store.keys import key_settings
@@ -86,3 +88,21 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing of store\.url does not exist"):
         Store.open(f"sqlite:///{tmp_path}/missing/store.sqlite3", tmp_path)
     assert not (tmp_path / "missing").exists()
+
+
+@pytest.mark.parametrize("name", ["store.sqlite3", "a store?x%41#y&mode=rwc", "läden"])
+def test_a_file_that_must_be_there_is_opened_by_any_name_and_never_created(tmp_path: Path, name: str) -> None:
+    """Rule: also by the text of its URL, which the engine's library gets."""
+    path = tmp_path / name
+    path.touch()
+    url = existing_file(normalise_url(make_url("sqlite://").set(database=str(path))))
+    for one in (url, make_url(url.render_as_string())):
+        engine = create_engine(one)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS used (one)")
+        engine.dispose()
+    assert [(found.name, found.stat().st_size > 0) for found in tmp_path.iterdir()] == [(name, True)]
+    path.unlink()
+    with pytest.raises(OperationalError):
+        create_engine(url).connect()
+    assert [*tmp_path.iterdir()] == []

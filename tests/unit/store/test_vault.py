@@ -170,18 +170,23 @@ def test_keys_that_no_second_try_opens_are_an_error_of_the_configuration(name: s
     assert "permissions" in str(caught.value)
 
 
-def test_keys_that_were_opened_once_are_tried_again(tmp_path: Path) -> None:
-    """Failure: while their volume was away for a moment, the worker ended for good, as if its settings were wrong."""
-    volume, away = tmp_path / "volume", tmp_path / "away"
+@pytest.mark.parametrize("away", ["volume", "volume/keys.sqlite3"])
+def test_keys_that_were_opened_once_are_tried_again(tmp_path: Path, away: str) -> None:
+    """Failure: while their volume was away for a moment, the worker ended for good, as if its settings were wrong.
+    Where the folder had stayed, an empty file was made, and the log beside it, with the newest keys, was lost.
+    """
+    volume = tmp_path / "volume"
     volume.mkdir()
     keys = vault_in(tmp_path, KeySettings(seals=True, url=f"sqlite:///{volume / 'keys.sqlite3'}")).keys
     keys.check(may_create=True)
     with keys._open() as database, database.connect():  # so that the next use needs a new connection
-        volume.rename(away)
-        with pytest.raises(TransientError, match="unable to open database file"):
-            keys.stored("1" * 32, may_create=True)
-        away.rename(volume)
-    assert keys.stored("1" * 32, may_create=True)
+        key = keys.stored("1" * 32, may_create=True)
+        (tmp_path / away).rename(tmp_path / "elsewhere")
+        with database.connect(), pytest.raises(TransientError, match=r"unable to open.*: bring its file back"):
+            keys.stored("2" * 32, may_create=True)
+        assert not (tmp_path / away).exists()
+        (tmp_path / "elsewhere").rename(tmp_path / away)
+    assert keys.stored("1" * 32, may_create=False) == key
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
