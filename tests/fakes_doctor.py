@@ -33,6 +33,7 @@ class Outside:
     entries: int | Exception | None = None
     issuer: Exception | None = None
     cursors: list[Cursor | None] = field(default_factory=list)
+    released: datetime = NOON
 
     def probes(self, now: datetime = NOON) -> Probes:
         def look_at_mailbox(_: Settings, cursor: Cursor | None) -> SeenMailbox:
@@ -54,7 +55,9 @@ class Outside:
         def read_issuer(_: DeskPageSettings) -> object:
             return _given(self.issuer)
 
-        return Probes(now, look_at_mailbox, check_sender, ask_model, require_room, count_entries, read_issuer)
+        return Probes(
+            now, look_at_mailbox, check_sender, ask_model, require_room, count_entries, read_issuer, self.released
+        )
 
 
 def _given(answer: T | Exception) -> T:

@@ -20,11 +20,12 @@ from support_agent.app.wiring import open_decider, open_store, wire
 from support_agent.company.company import stamp_of
 from support_agent.config.loading import require_mail_settings
 from support_agent.config.settings import ModelSettings, Settings
-from support_agent.core.clock import utc_now
+from support_agent.core.clock import SET_CLOCK, utc_now, why_impossible
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.journeys import Journeys
 from support_agent.engine.steps import Steps
+from support_agent.errors import TransientError
 from support_agent.models.observed import observed
 from support_agent.models.opening import open_model
 from support_agent.models.progress import stderr_progress
@@ -78,7 +79,10 @@ def open_workers(settings: Settings, brands: Mapping[str, Settings] | None = Non
     Raises:
         ConfigError: a setting for sending or receiving is missing, an address cannot be written to, or another process
             has a store.
+        TransientError: the clock is before the program's release; it may be set before the next try.
     """
+    if why := why_impossible(utc_now()):
+        raise TransientError(f"the clock is wrong: {why}: {SET_CLOCK}", code="clock")
     each = {"": settings, **(brands or {})}
     for one in each.values():
         require_mail_settings(one)

@@ -23,6 +23,7 @@ from support_agent.config.facts import Retrieve
 from support_agent.config.loading import load_brands
 from support_agent.config.mail_servers import SentCopies
 from support_agent.config.settings import ChromaSettings, ModelSettings, Settings
+from support_agent.core.clock import RELEASED
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.core.findings import Finding, Severity
@@ -64,10 +65,10 @@ class SeenMailbox(NamedTuple):
 class Probes:
     """How the checks reach servers and models; see `app.probes`. Each raises the errors of `errors.py`.
 
-    `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
-    `ask_model` makes one choice on the model's server, `require_room` raises if the instances of the embedded model in
-    a file do not fit into memory, `count_entries` is the number of texts in the vector
-    store (None: not filled yet), `read_issuer` reads the document of the desk's page's OpenID Connect provider.
+    `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves, `ask_model` makes
+    one choice on the model's server, `require_room` raises if the instances of the embedded model in a file do not fit
+    into memory, `count_entries` is the number of texts in the vector store (None: not filled yet), `read_issuer` reads
+    the document of the desk's page's OpenID Connect provider. `released` is the day of the program's release.
     """
 
     now: datetime
@@ -77,6 +78,7 @@ class Probes:
     require_room: Callable[[ModelSettings, Path], None]
     count_entries: Callable[[ChromaSettings], int | None]
     read_issuer: Callable[[DeskPageSettings], object]
+    released: datetime = RELEASED
 
 
 def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
@@ -325,7 +327,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("vector store", _vectors),
     ("fact room", _fact_room),
     ("desk page", _desk_page),
-    ("clock", lambda settings, probes: look_at_clock(settings, probes.now)),
+    ("clock", lambda settings, probes: look_at_clock(settings, probes.now, probes.released)),
 )
 """The checks, in this order."""
 

@@ -19,6 +19,7 @@ from support_agent.cases.routing import BY_HAND
 from support_agent.config.database_url import normalise_url
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
+from support_agent.core.clock import SET_CLOCK, why_impossible
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.errors import SupportAgentError
@@ -288,8 +289,11 @@ def look_at_alarms(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 # The clock
 
 
-def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
-    """Whether the clock went back: then retries wait, and "this month" is another month; or leapt ahead."""
+def look_at_clock(settings: Settings, now: datetime, released: datetime) -> Iterator[Diagnosis]:
+    """Whether the clock is behind: then retries wait, and "this month" is another month; or has leapt ahead."""
+    if why := why_impossible(now, released):
+        yield error("clock", why, SET_CLOCK)
+        return
     with current_store(settings) as store:
         newest = store.cases.recent(1) if store is not None else ()
         ends = store.watching.clock_trust() if store is not None else {}
@@ -302,7 +306,7 @@ def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         return
     if now + SMALL_SETBACK < last_at:
         what = f"it is {now:%Y-%m-%d %H:%M} UTC here, but a mail came in at {last_at:%Y-%m-%d %H:%M}"
-        yield error("clock", what, "set this machine's clock, best by NTP")
+        yield error("clock", what, SET_CLOCK)
     else:
         yield ok("clock", f"{now:%Y-%m-%d %H:%M} UTC; the last mail came at {last_at:%Y-%m-%d %H:%M}")
 

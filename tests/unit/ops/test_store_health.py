@@ -260,6 +260,15 @@ def test_a_clock_that_leapt_ahead_is_a_warning(settings: Settings, store: Store)
     assert of(diagnose(settings, Outside().probes(NOON + timedelta(days=32))), "clock") == [], "that is over"
 
 
-def test_without_a_mail_nothing_is_said_about_the_clock(settings: Settings, store: Store) -> None:
-    """There is nothing to compare it with."""
-    assert of(diagnose(settings, Outside().probes(datetime(1999, 1, 1, tzinfo=UTC))), "clock") == []
+@pytest.mark.parametrize(
+    ("now", "is_wrong"),
+    [(datetime(1970, 1, 1, tzinfo=UTC), True), (NOON - timedelta(days=2), True), (NOON - timedelta(days=1), False)],
+)
+def test_without_a_mail_a_clock_before_the_programs_release_is_an_error(
+    settings: Settings, store: Store, now: datetime, is_wrong: bool
+) -> None:
+    """Failure: nothing was said of a machine that had started in 1970."""
+    found = of(diagnose(settings, Outside(released=NOON).probes(now)), "clock")
+    assert [(one.severity, "this program was released on 2025-03-01" in one.what) for one in found] == [
+        (Health.ERROR, True)
+    ] * is_wrong
