@@ -82,7 +82,7 @@ def record(
     from support_agent.company.company import Company
     from support_agent.facts.learning import recording
     from support_agent.facts.opening import open_recording
-    from support_agent.ops.evals.mail_labels import read_labels
+    from support_agent.ops.evals.mail_labels import read_labels, require_known
     from support_agent.ops.evals.mail_questions import askings
     from support_agent.ops.retrieval_report import searchable
 
@@ -90,6 +90,7 @@ def record(
     company = Company.load(settings.company)
     documents = searchable(company.documents, settings.company.day_of(now()), CUSTOMER)
     labels = read_labels(mails)
+    require_known(labels, company)
     with open_recording(settings, company, documents.keys(), drafts=settings.grading.drafts) as (workflow, read):
         asked = askings(labels, read)
         done = recording.record(out, asked, workflow, company.by_number, cases=cases, seed=seed)

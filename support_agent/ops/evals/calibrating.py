@@ -26,7 +26,7 @@ from support_agent.mail.machines import screening
 from support_agent.mail.message import Message
 from support_agent.ops.evals.intents import DecidedQuestion, Way, decided_of
 from support_agent.ops.evals.leaving_out import EVERY, LabelledQuestion, examples_of, left_out, of_mails, without_topic
-from support_agent.ops.evals.mail_labels import MailLabel
+from support_agent.ops.evals.mail_labels import MailLabel, require_known
 from support_agent.ops.evals.measures import CERTAINTY, Ranked, bounds, calibration_error
 from support_agent.ops.evals.opening import open_chooser, open_search
 from support_agent.planner.calibration import (
@@ -78,9 +78,10 @@ def calibrate(
         labels: Labelled mails of the company; their questions are added to its example questions.
         with_progress: Shows how far it is: it takes minutes.
     Raises:
-        ConfigError: a file of the company or a model cannot be used.
+        ConfigError: a file of the company or a model cannot be used, or a label names what the company does not have.
     """
     company, planner = Company.load(settings.company), settings.planner
+    require_known(labels, company)
     topics, search = topics_of(company), open_search(settings)
     examples = examples_of(company, topics)
     every = sum(len(alike) for own in examples.values() for alike in own)

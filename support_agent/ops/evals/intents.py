@@ -98,6 +98,12 @@ def topics_of_lines(lines: Sequence[Line]) -> tuple[Topic, ...]:
     )
 
 
+def count_repeated(train: Iterable[Line], lines: Iterable[Line]) -> int:
+    """How many lines have the text of a training line, whatever their spaces and capitals."""
+    known = {" ".join(line.text.casefold().split()) for line in train}
+    return sum(" ".join(line.text.casefold().split()) in known for line in lines)
+
+
 class Way(NamedTuple):
     """How questions are decided: `options` are the topics as the model sees them, by key; `least` is the threshold an
     answer needs, 0..1, and `shortlist` how many topics the model chooses among."""
@@ -154,10 +160,12 @@ class IntentReport(Frozen):
 
     `answered_right` is, by precision, the largest share of the lines in scope that can be answered right while that
     share of the answers is right. `scope_auroc` separates lines in scope from others, `right_auroc` right from wrong.
+    `in_train` counts the lines that are examples, too: they make the result better than it is.
     """
 
     lines: int
     in_scope: int
+    in_train: int = 0
     accuracy: float
     answered_right: dict[str, float]
     threshold: float

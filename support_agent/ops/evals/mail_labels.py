@@ -6,14 +6,17 @@ The format is in the help of `support-agent eval`. Checked by tests/unit/ops/eva
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from support_agent.company.account_specs import ALL_COLUMNS
+from support_agent.company.company import Company
+from support_agent.core.findings import nearest
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.ops.evals.files import data_file, first_problem, read_text
@@ -23,6 +26,10 @@ LABELS = "labels.jsonl"
 ESCALATED, ASKED_BACK = "escalate", "ask_clarification"
 KINDS = TOPIC_KINDS | {"calculate": "series"}
 """The kind of topic of each outcome."""
+MOST_NAMED = 10
+"""Of what exists, where nothing is near a misspelt name."""
+CALCULATED = slice(3, 4)
+"""Where `calculate(SERIES,PERIOD,AGGREGATION,OPERATION,SERIES,PERIOD,AGGREGATION)` names its second series."""
 _OUTCOME = re.compile(rf"({'|'.join(KINDS)})\((\w+)[^()]*\)")
 
 
@@ -35,7 +42,10 @@ class Sections(Frozen):
 
 @dataclass(frozen=True)
 class MailLabel:
-    """One mail; `expected` has every acceptable outcome of each question, `sections` those of its documents."""
+    """One mail; `expected` has every acceptable outcome of each question, `sections` those of its documents.
+
+    `place` is the file and line that the label is from.
+    """
 
     path: Path
     customer: str | None
@@ -44,6 +54,7 @@ class MailLabel:
     language: str
     expected: tuple[tuple[str, ...], ...]
     sections: tuple[Mapping[int, Sections], ...] = ()
+    place: str = ""
 
     @property
     def answerable(self) -> tuple[tuple[str, ...], ...]:
@@ -99,7 +110,7 @@ def read_labels(folder: Path) -> tuple[MailLabel, ...]:
             raise ConfigError(f"{path}:{number}: {first_problem(error)}: see `support-agent eval --help`") from None
         if not _is_beside(path, row.file):
             raise ConfigError(f"{path}:{number}: no mail {row.file} beside it: put it there, or delete the line")
-        labels.append(_label(path.parent, row))
+        labels.append(_label(path.parent, row, f"{path}:{number}"))
     if not labels:
         raise ConfigError(f"{path}: no line in it: write one for each mail; see `support-agent eval --help`")
     return tuple(labels)
@@ -113,7 +124,51 @@ def _is_beside(path: Path, name: str) -> bool:
         return False
 
 
-def _label(folder: Path, row: _Row) -> MailLabel:
+def require_known(labels: Iterable[MailLabel], company: Company) -> None:
+    """Refuse labels that name what the company does not have: every answer to their mails would count as wrong.
+
+    Raises:
+        ConfigError: lists what is not there, each with its line.
+    """
+    unknown = [f"{label.place}: {what}" for label in labels for what in dict.fromkeys(_unknown(label, company))]
+    if unknown:
+        raise ConfigError("\n".join(f"{what}: correct it, or delete the line" for what in unknown))
+
+
+def _unknown(label: MailLabel, company: Company) -> Iterator[str]:
+    """What a label names and the company does not have."""
+    accounts = company.accounts
+    numbers = [str(number) for number in company.by_number]
+    for outcome in chain.from_iterable(label.expected):
+        call, _, arguments = outcome.removesuffix(")").partition("(")
+        name, *more = arguments.split(",")
+        match call:
+            case "send_document":
+                yield from _missing("document", name, numbers)
+            case "send_account_field":
+                yield from _missing("account field", name, accounts.fields)
+            case "send_table" | "send_aggregate" | "calculate":
+                for series in (name, *more[CALCULATED]):
+                    yield from _missing("series", series, accounts.series)
+            case "send_record":
+                yield from _missing("record kind", name, accounts.records)
+                if name in accounts.records:
+                    columns = (*accounts.records[name].columns, ALL_COLUMNS)
+                    yield from _missing(f"column of {name}", more[-1] if more else "", columns)
+    for number, sections in chain.from_iterable(question.items() for question in label.sections):
+        yield from _missing("document", str(number), numbers)
+        headings = [heading for text in company.texts if text.number == number for heading in text.headings]
+        for heading in sorted(sections.any_of | sections.needs if headings else ()):
+            yield from _missing(f"section of document {number}", heading, headings)
+
+
+def _missing(what: str, name: str, known: Collection[str]) -> Iterator[str]:
+    if name not in known:
+        first = ", ".join(islice(filter(None, known), MOST_NAMED))
+        yield f"the company has no {what} {name!r}{nearest(name, known) or f', but {first}' * bool(first)}"
+
+
+def _label(folder: Path, row: _Row, place: str) -> MailLabel:
     return MailLabel(
         path=folder / row.file,
         customer=row.customer,
@@ -122,6 +177,7 @@ def _label(folder: Path, row: _Row) -> MailLabel:
         language=row.language,
         expected=tuple(acceptable(outcomes) for outcomes in row.expected),
         sections=row.sections,
+        place=place,
     )
 
 

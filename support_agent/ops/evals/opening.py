@@ -26,6 +26,7 @@ from support_agent.ops.evals.intents import (
     IntentReport,
     Line,
     Way,
+    count_repeated,
     evaluate,
     read_lines,
     topics_of_lines,
@@ -75,7 +76,8 @@ def measure_intents(
         ConfigError: a file cannot be used, no line of `train` has a topic, a label of `test` is none of them, or a
             model cannot be used.
     """
-    topics, lines = topics_of_lines(read_lines(train)), read_lines(test)
+    examples, lines = read_lines(train), read_lines(test)
+    topics = topics_of_lines(examples)
     _check_labels(train, topics, test, lines)
     outside = read_lines(oos) if oos else []
     lines += [line.model_copy(update={"label": OUT_OF_SCOPE}) for line in outside]
@@ -84,7 +86,8 @@ def measure_intents(
     options = {topic.key: Option(key=topic.key, title=topic.title) for topic in topics}
     with open_chooser(settings) as chooser:
         way = Way(chooser, options, settings.planner.threshold_answer, settings.planner.shortlist)
-        return evaluate(search, way, lines, clock)
+        report, decided = evaluate(search, way, lines, clock)
+    return report.model_copy(update={"in_train": count_repeated(examples, lines)}), decided
 
 
 def _check_labels(train: Path, topics: Sequence[Topic], test: Path, lines: Sequence[Line]) -> None:

@@ -92,6 +92,26 @@ def test_intents_are_measured_without_a_configuration_and_a_language_model(
     assert (tmp_path / "seen.svg").is_file()
 
 
+def test_questions_that_are_examples_too_are_counted_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Failure: they raised the result, and nothing said so. Spaces and capitals do not make another question."""
+    embedder = SearchEmbedder()
+    search = CompanySearch({"minilm": embedder}, {"minilm": Index(memory_client(), embedder, name="repeated")})
+    monkeypatch.setattr("support_agent.ops.evals.opening.open_topic_search", lambda *_, **__: search)
+    monkeypatch.chdir(tmp_path)
+    train = lines(tmp_path, "train", ("my refund", "money"), ("a password", "access"), ("the cat", "access"))
+    test = lines(tmp_path, "test", ("My  refund", "money"), ("lost password", "access"))
+    outside = lines(tmp_path, "oos", ("the cat", "anything"))
+    files = ("--train", train, "--test", test, "--model-votes", "never")
+    assert run("intents", *files, "--oos", outside, "--json") == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["in_train"] == 2
+    assert "2 of 3 questions are examples of --train, too, which makes the result better than it is" in told.err
+    assert run("intents", *files[:2], "--test", lines(tmp_path, "other", ("a refund", "money")), *files[4:]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_intents_need_both_files_and_a_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = lines(tmp_path, "empty", ("nothing answers", "oos"))
     assert run("intents", "--train", empty) == 2

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from support_agent.company.company import Company
+from support_agent.config.settings import CompanySettings
 from support_agent.core.levels import Level
 from support_agent.errors import ConfigError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.senders.identity import Sender
 from support_agent.ops.dry_run import DryRunCall, DryRunLine, DryRunResult
-from support_agent.ops.evals.mail_labels import MailLabel, Sections, acceptable, read_labels, topic_of
+from support_agent.ops.evals.mail_labels import (
+    MailLabel,
+    Sections,
+    acceptable,
+    read_labels,
+    require_known,
+    topic_of,
+)
 from support_agent.ops.evals.mails import ScoredMail, Sent, evaluate, line_of, outcomes_of, report_of, score, table
+from tests.labelled import labels
 
 ROW = {"file": "1.eml", "level": 2, "expected": [["send_document(1)", "escalate"]]}
 
@@ -121,6 +132,49 @@ def test_a_line_that_cannot_be_used_is_told_with_its_number(
     """A misspelt outcome would count every answer as wrong."""
     with pytest.raises(ConfigError, match=rf"labels\.jsonl:2: .*{told}"):
         read_labels(rows(tmp_path, ROW, ROW | wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"expected": [["send_document(1)"], ["escalate", "send_document(99)"]]}, "no document '99', did you mean 9?"),
+        ({"expected": [["send_document(one)"]]}, "no document 'one', but 1, 2, 3,"),
+        ({"expected": [["send_account_field(plam)"]]}, "no account field 'plam', did you mean plan?"),
+        ({"expected": [["send_table(payment,2024)"]]}, "no series 'payment', did you mean payments?"),
+        ({"expected": [["send_aggregate(plan,2024,total)"]]}, "no series 'plan', but payments, storage, api_calls"),
+        (
+            {"expected": [["calculate(payments,2024,total,subtract,payment,2025,total)"]]},
+            "no series 'payment', did you mean payments?",
+        ),
+        ({"expected": [["send_record(invoice,HF-1,all)"]]}, "no record kind 'invoice', did you mean invoices?"),
+        ({"expected": [["send_record(invoices,HF-1,amont)"]]}, "no column of invoices 'amont', did you mean amount?"),
+        ({"expected": [["escalate"]], "sections": [{"99": {"any_of": ["Fees"]}}]}, "no document '99'"),
+        (
+            {"sections": [{"1": {"any_of": ["Yearly plans"], "needs": ["Yearly plan"]}}]},
+            "no section of document 1 'Yearly plan', did you mean Yearly plans?",
+        ),
+    ],
+)
+def test_what_a_label_names_and_the_company_does_not_have_is_told_with_its_line(
+    company_settings: CompanySettings, tmp_path: Path, wrong: dict[str, object], told: str
+) -> None:
+    """Failure: a typo counted as a wrong answer, and as a topic that nothing is like."""
+    labels = read_labels(rows(tmp_path, ROW, ROW | wrong))
+    with pytest.raises(ConfigError, match=rf"labels\.jsonl:2: the company has {re.escape(told)}.*: correct it"):
+        require_known(labels, Company.load(company_settings))
+
+
+def test_everything_that_labels_name_wrongly_is_told_at_once(company_settings: CompanySettings, tmp_path: Path) -> None:
+    wrong = [ROW | {"expected": [[f"send_document({number})", "escalate"]]} for number in (98, 1, 99, 99)]
+    with pytest.raises(ConfigError) as refused:
+        require_known(read_labels(rows(tmp_path, *wrong)), Company.load(company_settings))
+    assert [line.partition(": ")[0][-2:] for line in str(refused.value).splitlines()] == [":1", ":3", ":4"]
+
+
+@pytest.mark.parametrize("name", ["tuning", "labelled"])
+def test_the_demos_own_labels_name_only_what_its_company_has(company_settings: CompanySettings, name: str) -> None:
+    """Headings in each language of a document count."""
+    require_known(labels(name), Company.load(company_settings))
 
 
 def test_a_folder_without_labels_says_which_file_is_missing(tmp_path: Path) -> None:
