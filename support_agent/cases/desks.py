@@ -52,10 +52,15 @@ def language_in(message: Message, locale: str | None) -> str:
     Args:
         locale: That of a known customer: its language counts if it is likely, as a short text fits several.
     """
-    likely = likely_languages(message.visible_text.strip() or message.subject)
+    likely = languages_in(message)
     known = language_of(locale) if locale is not None else ""
     found = known if known in likely else next(iter(likely), "")
     return "" if found == NO_LANGUAGE else found
+
+
+def languages_in(message: Message) -> tuple[str, ...]:
+    """The languages that a mail may be written in, as `likely_languages`."""
+    return likely_languages(message.visible_text.strip() or message.subject)
 
 
 def is_covered(pattern: str, by: str) -> bool:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from support_agent.cases.decision import Decision
-from support_agent.cases.desks import Subject, desk_for, language_in
+from support_agent.cases.desks import Subject, desk_for, language_in, languages_in
 from support_agent.cases.route import RoutedMail, staff_addresses
 from support_agent.cases.topics import recorded_topics, topics_for_person
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
-from support_agent.core.levels import lower_address
+from support_agent.core.levels import CUSTOMER, lower_address
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId
 from support_agent.store.store import Store
@@ -37,7 +37,7 @@ class Addressees:
         The rules of `desk.routes` choose the desk for the case's first packet, and again if its desk is gone.
         """
         case, people = self.store.cases.get_one(mail.route.case_id), staff_addresses(self.settings)
-        language = language_in(mail.message, self._locale(mail.sender)) if case.language is None else None
+        language = self._language(mail) if case.language is None else None
         who = case.assignee if case.assignee in people else None
         if who is None and case.desk is not None and lower_address(case.desk) in people:
             who = case.desk
@@ -48,6 +48,15 @@ class Addressees:
             if desk is None:
                 return who or ""
             return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
+
+    def _language(self, mail: RoutedMail) -> str | None:
+        """The language to note with the case; None: it depends on the customer, who cannot be looked up now."""
+        locale = self._locale(mail.sender)
+        recorded = self.store.mails.get(mail.id)
+        is_away = mail.sender.level >= CUSTOMER or recorded is None or recorded.level is None  # see `Senders.of_notice`
+        if locale is None and is_away and len(languages_in(mail.message)) > 1:
+            return None
+        return language_in(mail.message, locale)
 
     def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
         """What the rules of `desk.routes` look at."""

@@ -23,9 +23,9 @@ AWAY = TransientError("the company's database does not answer", code="accounts")
 SEATS = "How many seats have we paid for?"
 
 
-def quarantined(office: Office, monkeypatch: pytest.MonkeyPatch, then: Exception = AWAY) -> MailId:
+def quarantined(office: Office, monkeypatch: pytest.MonkeyPatch, then: Exception = AWAY, text: str = SEATS) -> MailId:
     """A customer's mail set aside while the company's database is away; `then` is the error of a second question."""
-    mail_id, errors = office.receive(write(SEATS)), iter([AWAY])
+    mail_id, errors = office.receive(write(text)), iter([AWAY])
 
     def fail(*_: object) -> None:
         raise next(errors, then)
@@ -192,3 +192,25 @@ def test_s12_packets_and_notices_about_one_sender_count_together(office: Office)
     assert all(PACKET in office.sent(mail_id) for mail_id in packets)
     assert [reason_told(office, mail_id, FAILURE)[0] for mail_id in mails[:2]] == ["accounts", "flood"]
     assert not office.sent(mails[2])
+
+
+def test_a_language_that_the_customers_locale_decides_is_noted_when_that_is_known(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: a short German mail was taken for Luxembourgish, and the case stayed so."""
+    first = quarantined(office, monkeypatch, text="Rechnung?")
+    case_id = office.sent(first)[FAILURE].case_id
+    assert case_id is not None
+    assert office.store.cases.get_one(case_id).language is None
+    answered = office.stages.parse(first).message.message_id
+    office.handle(write("Rechnung?", in_reply_to=answered, number=2))
+    assert office.store.cases.get_one(case_id).language == "de"
+
+
+def test_a_language_that_is_the_only_likely_one_is_noted_at_once(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = quarantined(office, monkeypatch, text="Wie ist der Stand?")
+    case_id = office.sent(first)[FAILURE].case_id
+    assert case_id is not None
+    assert office.store.cases.get_one(case_id).language == "de"
