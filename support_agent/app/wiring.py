@@ -159,6 +159,7 @@ def wire(
     from support_agent.cases.routing import CaseRouting
     from support_agent.cases.senders import Senders
     from support_agent.cases.threads import Threads
+    from support_agent.outbound.composing import Composer
     from support_agent.outbound.delivery_reports import Reports
     from support_agent.outbound.notices import Notices
     from support_agent.outbound.queueing import OutboundQueue
@@ -179,7 +180,7 @@ def wire(
     breaker = Breaker(settings.agent, rates, now)
     threads = Threads(store, settings, senders)
     routing = CaseRouting(store, settings, senders, threads, rates, now)
-    queue = OutboundQueue(store, settings, company, templates, now)
+    queue = OutboundQueue(store, settings, Composer(store, settings, company, templates, now))
     autonomy = Autonomy(store, settings.autonomy)
     approval = Approval(store, settings, company, templates, autonomy, now)
     outbox_sender = OutboxSender(

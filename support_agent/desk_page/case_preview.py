@@ -96,7 +96,7 @@ def row_of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxRecord:
 
 def _made(wired: Wired, offer: Offer, choice: PersonChoice) -> RenderedMail:
     _, final = wired.desk.chosen_answer(offer.customer_mail, choice)
-    return wired.stages.queue.rendered(final)
+    return wired.stages.queue.composer.rendered(final)
 
 
 PAGES = (Page("/cases/{case}/frame", frame),)

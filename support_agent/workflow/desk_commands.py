@@ -327,7 +327,7 @@ class DeskCommands:
             raise _refused(why)
         customer = self.company.known_customer(sender.address, sender.level)
         final = self.decider().chosen(customer_mail.message, sender, customer, self.now(), choice, ordered_at)
-        self.queue.rendered(final)  # raises what sending it would
+        self.queue.composer.rendered(final)  # raises what sending it would
         return sender, final
 
     def _refuse_if_others_wait(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
