@@ -85,8 +85,8 @@ class DeskCases(Record):
 class MailTimeline(Record):
     """A mail with its plan, its rendered mails and its outbox rows.
 
-    `unreadable` are the entries of the outbox for a mail that cannot be read any more, because its key is gone, nor
-    anything that was made of it; None for others.
+    If its key is gone, neither the mail nor what was made of it can be read: then only `unreadable`, its outbox rows
+    without their bytes, is filled. It is None for other mails.
     """
 
     mail: MailRecord
@@ -97,7 +97,7 @@ class MailTimeline(Record):
 
     @property
     def is_readable(self) -> bool:
-        """Whether the mail can be read, unless retention has emptied it, and what was made of it."""
+        """Whether its key is there; retention may have emptied it all the same."""
         return self.unreadable is None
 
 
@@ -286,12 +286,12 @@ class Cases:
 
     def timeline(self, case_id: CaseId) -> Timeline | None:
         """Return a case with its mails, and each mail's plan, rendered mails and outbox rows."""
+        gone = Sealing(self.database).unreadable(self.mails_of(case_id))
         with self.database.read() as connection:
             found = _case(connection, case_id)
             if found is None:
                 return None
             inbound = mails.records(connection, col(MailRow.case_id) == case_id)
-            gone = Sealing(self.database).unreadable({mail.id for mail in inbound})
             return Timeline(case=found, mails=tuple(_mail_timeline(connection, mail, gone) for mail in inbound))
 
 

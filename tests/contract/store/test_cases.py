@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
+from sqlalchemy import event
+from sqlalchemy.pool import QueuePool
 
 from support_agent.core.size_limits import MOST_PARAMETERS
 from support_agent.errors import PermanentError
@@ -222,6 +226,15 @@ def test_the_timeline_holds_everything_in_order(store: Store) -> None:
     assert entry.rendered_mails == (rendered(first),)
     assert entry.outbox == store.outbox.find(mail_id=first)
     assert (follow_up.plan, follow_up.rendered_mails, follow_up.outbox) == (None, (), ())
+
+
+def test_a_timeline_needs_one_connection_at_a_time(store: Store) -> None:
+    """Failure: it waited for a second one while it had the first; with enough threads none ever got a second."""
+    fill(store)
+    pool, in_use = store.database._engine.pool, list[int]()
+    event.listen(pool, "checkout", lambda *_: in_use.append(cast("QueuePool", pool).checkedout()))
+    assert store.cases.timeline(CASE) is not None
+    assert {*in_use} == {1}
 
 
 def test_a_case_keeps_its_desk_unless_it_is_the_one_that_is_replaced(store: Store) -> None:
