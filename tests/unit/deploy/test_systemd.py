@@ -65,6 +65,17 @@ def test_a_worker_has_more_time_to_stop_than_it_takes() -> None:
     assert float(seconds) > EngineSettings().stop_timeout_s
 
 
+@pytest.mark.parametrize("name", ["support-agent@", "support-agent-desk"])
+def test_what_failed_and_may_pass_is_started_again_however_long_that_takes(name: str) -> None:
+    """Failure: after ten starts, which take two minutes, systemd gave up for good, though a clock or a database was
+    only late.
+    """
+    unit = lines_of(DEPLOY / "systemd" / f"{name}.service")
+    assert unit["Unit"]["StartLimitIntervalSec"] == ["0"]
+    assert unit["Service"]["Restart"] == ["on-failure"]
+    assert unit["Service"]["RestartPreventExitStatus"] == ["2"]
+
+
 def lines_of(unit: Path) -> dict[str, dict[str, list[str]]]:
     """The sections of a unit, their keys, and the values of each: a key may be there more than once."""
     found: dict[str, dict[str, list[str]]] = {}
