@@ -17,7 +17,7 @@ def utc_now() -> datetime:
 def why_impossible(now: datetime, released: datetime = RELEASED) -> str:
     """Why a reading of the clock cannot be right, or "": it is before the program's own release.
 
-    By such a clock "last month" is another one. Nothing tells alike that a clock is ahead.
+    By such a clock "last month" would be another month. That a clock is ahead cannot be seen in this way.
     """
     if now >= released - timedelta(days=1):  # the day of a release is that of some time zone
         return ""
