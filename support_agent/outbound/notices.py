@@ -24,7 +24,7 @@ from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
 from support_agent.engine.steps import known_error
-from support_agent.errors import PermanentError, SupportAgentError, TransientError
+from support_agent.errors import PermanentError, SupportAgentError
 from support_agent.outbound.delivery_reports import report_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender, SendResult, errors_logged
@@ -155,7 +155,7 @@ class Notices:
         why = f"{why}; {len(waiting)} mails wait and continue automatically, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         with errors_logged("breaker_not_notified"):
-            record = self.notify(waiting[0].id, escalated(code, now, why))
+            record = self.notify(self.routing.routed(waiting[0].id), escalated(code, now, why))
             self.store.mails.end(waiting[0].id, MailStatus.ESCALATED, code, why, now)
             self.outbox_sender.deliver(record)
             return True
@@ -167,12 +167,8 @@ class Notices:
         """
         # Of a mail without a key nothing is written that would have to be sealed.
         code, why = error.code, None if error.code in (FORGOTTEN, NO_KEY) else str(error)
-        try:
-            code = self._notify_of_failed(mail_id, error) or code
-        except TransientError:
-            raise  # the mail stays open, so the next round tries again
-        except SupportAgentError as second:
-            log.critical("quarantine_not_notified", mail_id=mail_id, code=error.code, second_code=second.code)
+        with errors_logged("quarantine_not_notified", mail_id=mail_id):  # TransientError: the mail stays open
+            code = self._notify_of_failed(mail_id, error)
         self.store.mails.end(mail_id, MailStatus.QUARANTINED, code, why, self.now())
         log.error("mail_quarantined", mail_id=mail_id, code=error.code)
 
@@ -180,55 +176,35 @@ class Notices:
         """Notify the desk of a mail whose journey failed, unless its sender has reached a limit.
 
         Returns:
-            Why the mail ends, if not only because of the error: a mail of staff had no effect, or the mail is the day's
-            first of a sender over the limit.
-        Raises:
-            SupportAgentError: as `notify`.
+            Why the mail ends: the error, or that a mail of staff had no effect, or that it is the day's first of a
+            sender over the limit.
         """
-        try:
-            mail, now = self.routing.routed(mail_id), self.now()
-            decision, is_limited, code = failed(error, now), False, ""
-            if mail.route.is_staff_reply:
-                given = given_in(mail.message)
-                code = EscalationReason.NOT_PASSED_ON if given is None else EscalationReason.NOT_CARRIED_OUT
-                decision = escalated(code, now, str(error) if given is None else f"{given.command.value}: {error}")
-                is_limited = self.rates.is_notification_limit_reached(mail.sender, now)
-            elif self.rates.is_flood(mail_id, mail.sender, now):
-                is_limited = not self.rates.is_first_of_flood(mail.sender, now)
-                code = "" if is_limited else EscalationReason.FLOOD
-                todo = "further mails of this sender that fail are only quarantined for a day, and `doctor` names them"
-                decision = escalated(code, now, f"{error}; {self.rates.why_flood}: {todo}")
-            if not is_limited:
-                self.refuse(mail, decision, is_escalated=True)
+        mail, now = self.routing.routed(mail_id), self.now()
+        if mail.route.is_staff_reply:
+            given = given_in(mail.message)
+            code = EscalationReason.NOT_PASSED_ON if given is None else EscalationReason.NOT_CARRIED_OUT
+            why = str(error) if given is None else f"{given.command.value}: {error}"
+            if not self.rates.is_notification_limit_reached(mail.sender, now):
+                self.notify(mail, escalated(code, now, why))
             return code
-        except Exception as problem:
-            raise known_error(problem, "the desk's notice") from problem
+        if not self.rates.is_flood(mail_id, mail.sender, now):
+            self.notify(mail, failed(error, now))
+        elif self.rates.is_first_of_flood(mail.sender, now):
+            todo = "further mails of this sender that fail are only quarantined for a day, and `doctor` names them"
+            why = f"{error}; {self.rates.why_flood}: {todo}"
+            self.notify(mail, escalated(EscalationReason.FLOOD, now, why))
+            return EscalationReason.FLOOD
+        return error.code
 
-    def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
-        """Queue a notice about a mail that the agent cannot finish, once for each reason, and give a person the case.
-
-        Raises:
-            SupportAgentError: any error, mapped, because one bad mail must not end the loop (S37).
-        """
-        try:
-            return self.queue.failure(self._for_person(mail_id), decision)
-        except Exception as error:
-            raise known_error(error, "the desk's notice") from error
-
-    def refuse(self, mail: RoutedMail, decision: Decision, *, is_escalated: bool) -> OutboxRecord:
-        """Queue a notice to the desk that a mail, as one of its own, had no effect.
+    def notify(self, mail: RoutedMail, decision: Decision, *, is_escalated: bool = True) -> OutboxRecord:
+        """Queue a notice to the desk about a mail, once for each reason, and give a person its case.
 
         Args:
             is_escalated: False: the case stays as it is.
-        Raises:
-            SupportAgentError: as `notify`.
         """
-        try:
-            if is_escalated:
-                self.store.cases.escalate(mail.route.case_id)
-            return self.queue.failure(mail, decision)
-        except Exception as error:
-            raise known_error(error, "the desk's notice") from error
+        if is_escalated:
+            self.store.cases.escalate(mail.route.case_id)
+        return self.queue.failure(mail, decision)
 
     def _for_person(self, mail_id: MailId) -> RoutedMail:
         mail = self.routing.routed(mail_id)

@@ -107,7 +107,7 @@ class StaffReplies:
         else:
             # A program may have written what screening refuses: it takes no case from the agent.
             is_escalated = is_escalated and not screening.is_refused
-            self.notices.refuse(mail, escalated(reason, self.now(), why), is_escalated=is_escalated)
+            self.notices.notify(mail, escalated(reason, self.now(), why), is_escalated=is_escalated)
 
     def _has_refusals(self, mail: RoutedMail) -> bool:
         """Whether the writer of a mail that screening refuses had all notices in the case about such mails."""

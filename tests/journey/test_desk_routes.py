@@ -157,7 +157,7 @@ def test_what_did_not_help_goes_to_the_desk_of_what_was_answered(office: Office)
     office = with_routes(office, *RULES)
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     assert PACKET not in office.sent(mail_id)
-    office.stages.notices.notify(mail_id, escalated("undelivered", NOON, "it came back"))
+    office.stages.notices.notify(office.stages.routing.routed(mail_id), escalated("undelivered", NOON, "it came back"))
     assert office.sent(mail_id)[FAILURE].recipient == BILLING
 
 
