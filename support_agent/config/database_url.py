@@ -50,8 +50,9 @@ def normalise_url(url: str | URL, name: str = "store.url") -> URL:
 
 
 def existing_file(url: URL, mode: Literal["rw", "ro"] = "rw") -> URL:
-    """The URL of a SQLite file that SQLite does not create where it is not: it would also delete the log beside it."""
-    return url.set(database=f"file:{quote(url.database or '')}", query={"mode": mode, "uri": "true"})
+    """The URL that opens a SQLite file and never creates one: SQLite would delete the log of a file that is away."""
+    file = url.set(database=f"file:{quote(url.database or '')}")
+    return file.update_query_dict({"mode": mode, "uri": "true"})
 
 
 def is_postgresql(url: str) -> bool:

@@ -90,6 +90,12 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "missing").exists()
 
 
+def test_the_parameters_of_a_url_stay() -> None:
+    """Failure: a longer wait for a lock, which the URL asked for, was forgotten."""
+    url = existing_file(normalise_url("sqlite:////srv/store.sqlite3?timeout=30"))
+    assert url.query == {"timeout": "30", "mode": "rw", "uri": "true"}
+
+
 @pytest.mark.parametrize("name", ["store.sqlite3", "a store?x%41#y&mode=rwc", "läden"])
 def test_a_file_that_must_be_there_is_opened_by_any_name_and_never_created(tmp_path: Path, name: str) -> None:
     """Rule: also by the text of its URL, which the engine's library gets."""
