@@ -50,12 +50,12 @@ class Addressees:
             return self.store.cases.give_to_desk(case.id, desk.address, desk.why, case.desk).desk or desk.address
 
     def _language(self, mail: RoutedMail) -> str | None:
-        """The language to note with the case; None: it depends on the customer, who cannot be looked up now."""
+        """The language to note with the case; None: the customer's locale decides, and cannot be read now."""
         locale = self._locale(mail.sender)
-        recorded = self.store.mails.get(mail.id)
-        is_away = mail.sender.level >= CUSTOMER or recorded is None or recorded.level is None  # see `Senders.of_notice`
-        if locale is None and is_away and len(languages_in(mail.message)) > 1:
-            return None
+        if locale is None and len(languages_in(mail.message)) > 1:
+            recorded = self.store.mails.get(mail.id)  # without a level: see `Senders.of_notice`
+            if mail.sender.level >= CUSTOMER or recorded is None or recorded.level is None:
+                return None
         return language_in(mail.message, locale)
 
     def _subject(self, mail: RoutedMail, decision: Decision) -> Subject:
