@@ -27,11 +27,6 @@ def sealed_office(folder: Path, company: CompanySettings, empty_store: Path) -> 
         opened.decider.company.accounts.close()
 
 
-def take_keys(office: Office, mail_ids: Collection[MailId], *, is_destroyed: bool) -> None:
-    """As `lose_keys`, of the office's store."""
-    lose_keys(office.store, mail_ids, is_destroyed=is_destroyed)
-
-
 def lose_keys(store: Store, mail_ids: Collection[MailId], *, is_destroyed: bool) -> None:
     """Destroy keys as `forget` does, or lose them as with an older copy of the keys; none stays in memory."""
     vault = store.database.vault

@@ -41,7 +41,7 @@ from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
 from tests.fakes_desk import lines_of, order, proposed_in, told
 from tests.fakes_journey import ANNA, DESK, JAMES, Office, open_office, write
-from tests.fakes_sealed import SEALS, sealed_office, take_keys
+from tests.fakes_sealed import SEALS, lose_keys, sealed_office
 from tests.fakes_watch import with_watch
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.outbound.test_sent_folder import FakeFolders
@@ -207,7 +207,7 @@ def test_a_loss_that_cannot_be_read_hides_no_other_and_the_desk_is_told_its_id(
     office.store.mails.save_sender(new, ANNA, 2, "dmarc=pass")
     office.receive(write("Let me talk to a human.", sender=JAMES, number=6))
     hers = [sent[0], lost[0], new]
-    take_keys(office, hers, is_destroyed=is_destroyed)
+    lose_keys(office.store, hers, is_destroyed=is_destroyed)
 
     folders = FakeFolders()
     SentFolder(office.store, ImapSettings(), lambda: folders, office.clock).look_after()
@@ -227,7 +227,7 @@ def test_a_mail_that_was_being_sent_is_recovered_though_its_key_is_gone(office: 
     sent = [office.handle(write(HOW, sender=who))[0] for who in (ANNA, JAMES)]
     queued = [put(office.store, outgoing(mail, OutgoingKind.PACKET, number=9)) for mail in sent]
     assert all(office.store.outbox.claim(row.id, LATE) for row in queued)
-    take_keys(office, sent[:1], is_destroyed=True)
+    lose_keys(office.store, sent[:1], is_destroyed=True)
     assert {row.id for row in office.store.outbox.recover_sending()} == {row.id for row in queued}
     assert office.store.outbox.recover_sending() == ()
 
@@ -248,7 +248,7 @@ def test_a_mail_that_cannot_be_read_stops_no_command_about_another_of_its_case(
     if is_answered:
         lost.append(order(office, lines_of(office.sent(gone)[PACKET])["own words"], "We see.", number=60))
     line = lines_of(office.sent(left)[PACKET])[command]
-    take_keys(office, lost, is_destroyed=is_destroyed)
+    lose_keys(office.store, lost, is_destroyed=is_destroyed)
     given = order(office, line, "We look at it." if command == "own words" else "", number=61)
     assert one(office, given).status is MailStatus.FILED
     assert told(office, given) == ""
@@ -260,7 +260,7 @@ def test_a_reply_to_a_packet_that_cannot_be_read_goes_back_to_its_writer(office:
     """Failure: the reply was set aside, and nobody heard that the customer did not get it."""
     first, _ = office.handle(write(HUMAN, sender=JAMES))
     packet = office.sent(first)[PACKET]
-    take_keys(office, [first], is_destroyed=is_destroyed)
+    lose_keys(office.store, [first], is_destroyed=is_destroyed)
     reply, _ = office.handle(write("We see.", sender=DESK, in_reply_to=packet.message_id, number=2))
     assert one(office, reply).case_id == packet.case_id
     assert {row.kind: row.recipient for row in office.sent(reply).values()} == {OutgoingKind.FAILURE: DESK}
@@ -274,7 +274,7 @@ def test_a_person_gets_a_strangers_reply_to_a_mail_of_ours_that_cannot_be_read(
     """Failure: the mail was set aside without a notice, because the mail that it answers was read to the end."""
     first, _ = office.handle(write(HOW, sender=JAMES))
     answer = office.sent(first)[OutgoingKind.ANSWER]
-    take_keys(office, [first], is_destroyed=is_destroyed)
+    lose_keys(office.store, [first], is_destroyed=is_destroyed)
     reply, _ = office.handle(write(HUMAN, sender=BOB, in_reply_to=answer.message_id, number=2))
     assert set(office.sent(reply)) == {PACKET}
 

@@ -28,7 +28,7 @@ from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
 from tests.fakes_desk import lines_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 from tests.fakes_page import Browser
-from tests.fakes_sealed import SEALS, lose_keys, sealed_office, take_keys
+from tests.fakes_sealed import SEALS, lose_keys, sealed_office
 from tests.unit.reporting import NAMES, naming, report
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
@@ -57,7 +57,7 @@ def half_readable(office: Office, *, is_destroyed: bool) -> Half:
     case_id = one(office, left).case_id
     assert case_id is not None
     assert case_id == one(office, gone).case_id
-    take_keys(office, [gone], is_destroyed=is_destroyed)
+    lose_keys(office.store, [gone], is_destroyed=is_destroyed)
     return Half(case_id, gone, left)
 
 
@@ -98,7 +98,7 @@ def test_a_person_answers_on_the_page_of_such_a_case(office: Office, *, is_destr
     reply, _ = office.handle(write("We see.", sender=DESK, in_reply_to=packet.message_id, number=2))
     assert set(office.sent(reply)) == {PERSON_REPLY}
     office.handle(write(HUMAN, sender=JAMES, in_reply_to=office.sent(reply)[PERSON_REPLY].message_id, number=3))
-    take_keys(office, [reply], is_destroyed=is_destroyed)
+    lose_keys(office.store, [reply], is_destroyed=is_destroyed)
     page = Browser(office).act(f"/cases/{packet.case_id}", "own words", words="It is fixed.")
     assert "Your words leave now." in page
 
@@ -157,7 +157,7 @@ def test_a_mail_whose_bytes_retention_has_emptied_before_its_key_went_cannot_be_
     assert case_id is not None
     with office.store.database.write() as connection:
         connection.exec_driver_sql("UPDATE mails SET raw = x''")
-    take_keys(office, [mail_id], is_destroyed=is_destroyed)
+    lose_keys(office.store, [mail_id], is_destroyed=is_destroyed)
     assert office.store.sealing.unreadable([mail_id]) == {mail_id}
     assert not timeline(office.store, case_id).mails[0].is_readable
 
@@ -170,7 +170,7 @@ def test_s64_a_bounce_of_a_mail_that_cannot_be_read_is_told_to_the_desk(
     """Failure: the bounce was set aside, and nobody heard that the customer did not get the answer."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     record = office.sent(mail_id)[ANSWER]
-    take_keys(office, [mail_id], is_destroyed=is_destroyed)
+    lose_keys(office.store, [mail_id], is_destroyed=is_destroyed)
     bounce, outcome = office.handle(report(**naming(record, how)))
     assert (outcome, one(office, bounce).case_id) == ("filed", record.case_id)
     (entry,) = office.store.deliveries.named(record.message_id)
@@ -196,7 +196,7 @@ def test_a_bounce_of_a_packet_that_cannot_be_read_is_told_to_the_desk(office: Of
     """What the desk did not get once may reach it now; it is not sent again, as nobody can read it."""
     mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
     packet = office.sent(mail_id)[PACKET]
-    take_keys(office, [mail_id], is_destroyed=is_destroyed)
+    lose_keys(office.store, [mail_id], is_destroyed=is_destroyed)
     bounce, _ = office.handle(report(envelope=envelope_id(packet.message_id), recipient=DESK))
     for _ in range(2):
         office.stages.notices.send_without_original()
@@ -204,13 +204,13 @@ def test_a_bounce_of_a_packet_that_cannot_be_read_is_told_to_the_desk(office: Of
     assert len(office.store.deliveries.in_case(CaseId(str(packet.case_id)), FAILURE)) == 1
 
 
-def test_a_loss_is_told_once_though_its_bounce_cannot_be_read_either(office: Office) -> None:
+def test_a_loss_whose_bounce_cannot_be_read_either_is_left_to_the_alarm(office: Office) -> None:
     """Nothing is left that could carry a notice: the alarm names the loss by its id."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     record = office.sent(mail_id)[ANSWER]
-    take_keys(office, [mail_id], is_destroyed=True)
+    lose_keys(office.store, [mail_id], is_destroyed=True)
     bounce, _ = office.handle(report(envelope=envelope_id(record.message_id)))
-    take_keys(office, [bounce], is_destroyed=True)
+    lose_keys(office.store, [bounce], is_destroyed=True)
     office.stages.notices.notify_losses()
     assert [lost.id for lost in office.store.deliveries.unnotified_losses()] == [record.id]
     (cause,) = (one for one in causes(office.store, office.settings, NOON) if one.kind is AlarmKind.UNREADABLE)
