@@ -170,7 +170,7 @@ def given_in(message: Message, answered_subject: str = "") -> GivenCommand | Non
 
 
 def cases_named_in(message: Message) -> Iterator[CaseId]:
-    """What may be the case that a mail's subject begins with, as the subjects of its packets do, or a tag like one.
+    """The case with which a mail's subject begins, as its packets' do, among tags that look like one.
 
     A case that stands elsewhere is only mentioned.
     """

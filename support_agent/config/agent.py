@@ -68,7 +68,7 @@ class AgentSettings(Frozen):
     max_mails_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
     """The same limit for all cases of a sender within 24 hours."""
     max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
-    """Most packets to the desk about one sender within 24 hours, with notices of mails that could not be handled; a
+    """Most packets to the desk about one sender within 24 hours, notices of mails that could not be handled included; a
     person who sends each photo in a mail of its own stays below. The first mail over the limit makes one more packet,
     which says so; further mails are filed, and `doctor` counts them. The limit also holds for notices to a staff member
     about replies that were not passed on and commands that were not carried out."""

@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
 SAYS = ", says mail "
-"""Stands before the id of the report, at the end of what it has changed."""
+"""Stands before the report's id, at the end of a delivery update's detail."""
 
 
 class _Report(NamedTuple):

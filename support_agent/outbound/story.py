@@ -39,8 +39,8 @@ NO_STORY = Story((), 0)
 
 
 def story_before(mail: RoutedMail, store: Store, settings: Settings) -> Story:
-    """The case before a mail; mails of machines and of staff, and those that cannot be read any more, are left out, of
-    fixed mails there is only the instant.
+    """The case before a mail, without mails of machines and of staff and those that cannot be read any more; of fixed
+    mails there is only the instant.
     """
     timeline = store.cases.timeline(mail.route.case_id)
     entries: list[StoryEntry] = []

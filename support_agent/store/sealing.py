@@ -52,9 +52,8 @@ HEAD_BYTES = len(MAGIC) + ID_BYTES
 _FIRST = func.substr(type_coerce(col(MailRow.raw), LargeBinary), 1, HEAD_BYTES, type_=LargeBinary)
 _NOTE = type_coerce(func.coalesce(col(MailRow.sender_why), col(MailRow.why)), Text)
 _HEADS: Any = sqlalchemy.select(col(MailRow.id), _FIRST.label("first"), _NOTE.label("note"))
-"""Mails with the beginning of their bytes as they are stored, which says whose key opens them; and with a text that
-stays when retention empties these.
-"""
+"""Mails with the beginning of their bytes as they are stored, which says whose key opens them, and with a text that
+retention leaves as it is."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Sealing:
             keys.check()
 
     def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:
-        """Those of these mails that cannot be read any more, with all that was made of them, as their key is gone."""
+        """Those of these mails whose key is gone: neither they nor what was made of them can be read any more."""
         destroyed, missing = self.database.vault.lost(mail_ids)
         unreadable = set(map(MailId, destroyed))
         for part in batches(sorted(missing)):

@@ -96,12 +96,12 @@ class Traffic:
         but_for: MailId,
         until: datetime = FOREVER,
     ) -> int:
-        """Count the outbox mails of these kinds that mails from an address caused; of notices of failures only those
-        about quarantined mails.
+        """Count the outbox mails of these kinds that mails from an address caused; a notice of a failure counts only if
+        its mail was quarantined.
 
         Args:
             level: Count only what mails of at least this level caused, so that forged mails do not use up the owner's
-                limit. A mail whose level was not found is proven: else the company's database is not asked.
+                limit. A mail without a level counts as proven: account data, which failed, are asked of no others.
             since: Count only rows created, or approved by a person, at this instant or later.
             but_for: Do not count what this mail caused.
             until: Count no row created or approved after this instant (the clock was ahead).

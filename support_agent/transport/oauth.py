@@ -210,12 +210,12 @@ def _alone_with(file: Path, longest_s: float) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for _ in range(1 + round(longest_s / LOCK_PAUSE_S)):
-            is_mine = True
+            may_go_on = True
             with suppress(OSError):  # to read the file says what is wrong with it
                 held = stack.enter_context(file.open("rb"))
-                is_mine = takes_lock(held, without_locks=True)
-                is_mine = is_mine and os.path.samestat(os.fstat(held.fileno()), file.stat())  # else it was replaced
-            if is_mine:
+                may_go_on = takes_lock(held, without_locks=True)
+                may_go_on = may_go_on and os.path.samestat(os.fstat(held.fileno()), file.stat())  # else it was replaced
+            if may_go_on:
                 yield
                 return
             stack.close()

@@ -165,7 +165,8 @@ def _unknown(label: MailLabel, company: Company) -> Iterator[str]:
 def _missing(what: str, name: str, known: Collection[str]) -> Iterator[str]:
     if name not in known:
         first = ", ".join(islice(filter(None, known), MOST_NAMED))
-        yield f"the company has no {what} {name!r}{nearest(name, known) or f', but {first}' * bool(first)}"
+        hint = nearest(name, known) or (first and f", but {first}")
+        yield f"the company has no {what} {name!r}{hint}"
 
 
 def _label(folder: Path, row: _Row, place: str) -> MailLabel:
