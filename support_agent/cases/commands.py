@@ -50,11 +50,11 @@ _COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}})|send
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
 NAMED_CASE = re.compile(_CASE, re.ASCII)
-LEAD = re.compile(
+PREFIX = re.compile(
     r"(?:[\[({<*]+[^\[\](){}<>*]{1,64}[\])}>*]+|[^\s:\uff1a\[\](){}<>*]{1,20}\s*(?:[\[(]\d{1,3}[\])]\s*)?[:\uff1a])\s*"
 )
 """What programs put before the subject that they answer or let pass: a tag in brackets, or one word with a colon."""
-MAX_LEADS = 8
+MAX_PREFIXES = 8
 KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)
 """A command with a key, anywhere in a text."""
 MEANT = re.compile(
@@ -160,8 +160,8 @@ def given_in(message: Message, answered_subject: str = "") -> GivenCommand | Non
     Args:
         answered_subject: That of the packet which the mail answers: a customer chose it, so it is no command.
     """
-    text, subjects = message.visible_text.strip(), _without_leads(message.subject)
-    is_new = set(subjects).isdisjoint(_without_leads(answered_subject))
+    text, subjects = message.visible_text.strip(), _without_prefixes(message.subject)
+    is_new = set(subjects).isdisjoint(_without_prefixes(answered_subject))
     if is_new and (match := next(filter(None, map(LINE.fullmatch, subjects)), None)) is not None:
         return _given(match, text, is_alone=not text)  # a signature is no text
     first, _, rest = text.partition("\n")
@@ -174,15 +174,15 @@ def cases_named_in(message: Message) -> Iterator[CaseId]:
 
     A case that stands elsewhere is only mentioned.
     """
-    found = map(NAMED_CASE.match, _without_leads(message.subject))
+    found = map(NAMED_CASE.match, _without_prefixes(message.subject))
     return (CaseId(match["case"].lower()) for match in found if match is not None)
 
 
-def _without_leads(subject: str) -> list[str]:
-    """A subject, and what is left of it without the first lead, the first two, and so on."""
+def _without_prefixes(subject: str) -> list[str]:
+    """A subject, and what is left of it without the first prefix, the first two, and so on."""
     rests = [" ".join(subject.split())]
-    while len(rests) <= MAX_LEADS and (lead := LEAD.match(rests[-1])) is not None:
-        rests.append(rests[-1][lead.end() :])
+    while len(rests) <= MAX_PREFIXES and (prefix := PREFIX.match(rests[-1])) is not None:
+        rests.append(rests[-1][prefix.end() :])
     return rests
 
 

@@ -79,8 +79,8 @@ class ItemStory(Frozen):
 class SentStory(Frozen):
     """One outgoing mail and its delivery; `delivery_updates` are later delivery confirmations, and who gave them.
 
-    Once `store.outbox_retention_days` are over, subject, text and version are "", and `is_kept` is False; so they are
-    if the mail cannot be read any more, because its key is gone: then `is_readable` is False, too.
+    If `is_kept` is False, subject, text and version are "": `store.outbox_retention_days` are over, or the mail's key
+    is gone; then `is_readable` is False, too.
     """
 
     record: OutboxEntry
@@ -96,8 +96,8 @@ class SentStory(Frozen):
 class MailStory(Frozen):
     """One inbound mail and its results: `text` is what its sender wrote, unquoted, `labels` what people did with it.
 
-    Once `store.raw_retention_days` are over, subject and text are "", and `is_kept` is False; so they are if the mail
-    cannot be read any more, because its key is gone: then `is_readable` is False, too, and `plan` is None.
+    If `is_kept` is False, subject and text are "": `store.raw_retention_days` are over, or the mail's key is gone;
+    then `is_readable` is False, too, and `plan` is None.
     """
 
     record: MailRecord
@@ -228,7 +228,7 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
 
 
 def _outgoing(entry: MailTimeline) -> list[tuple[OutboxEntry, RenderedMailRecord | None]]:
-    """Each mail of the outbox with its sources, None once they are deleted; a digest or an alarm is about no case."""
+    """Each mail of the outbox with its sources, None if they cannot be read; a digest or an alarm is about no case."""
     records = {(record.kind, record.number): record for record in entry.rendered_mails}
     of_case = (row for row in (*entry.outbox, *(entry.unreadable or ())) if not row.kind.is_about_no_case)
     return [(row, records.get((row.kind, row.number))) for row in of_case]
