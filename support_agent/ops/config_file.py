@@ -6,7 +6,7 @@ Checked by tests/unit/ops/test_check.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,14 +77,13 @@ def address_findings(
 
 
 def people_findings(
-    config: ConfigFile, agent: AgentSettings, key: str, addresses: Iterable[str], meaning: str, nth: int = 0
+    config: ConfigFile, agent: AgentSettings, key: str, addresses: Sequence[str], meaning: str, nth: int = 0
 ) -> Iterator[Finding]:
     """What is wrong with the addresses of a setting to which the agent writes; `nth` as in `ConfigFile.finding`."""
-    for address in addresses:
-        yield from address_findings(config, key, [address], meaning, nth)
-        if is_own(normal_address(address) or "", agent):
-            what = f"{key} is the agent's own address, so mail for people comes back to the agent"
-            yield config.finding(key, what, "write an address that people read", nth=nth)
+    yield from address_findings(config, key, addresses, meaning, nth)
+    if any(is_own(normal_address(address) or "", agent) for address in addresses):
+        what = f"{key} is the agent's own address, so mail for people comes back to the agent"
+        yield config.finding(key, what, "write an address that people read", nth=nth)
 
 
 def _line_of_key(text: str, key: str) -> int | None:
