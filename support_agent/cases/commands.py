@@ -50,9 +50,10 @@ _COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}})|send
 LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
 """One line that is a command: perhaps the case, the command, the key."""
 NAMED_CASE = re.compile(_CASE, re.ASCII)
-PREFIX = re.compile(
-    r"(?:[\[({<*]+[^\[\](){}<>*]{1,64}[\])}>*]+|[^\s:\uff1a\[\](){}<>*]{1,20}\s*(?:[\[(]\d{1,3}[\])]\s*)?[:\uff1a])\s*"
-)
+_OPENS, _CLOSES = r"\[({<*\u3010\uff08\uff3b", r"\])}>*\u3011\uff09\uff3d"
+_TAG = rf"[{_OPENS}]+[^{_OPENS}{_CLOSES}]{{1,64}}[{_CLOSES}]+[\s:\uff1a|-]*"
+_WORD = rf"[^\s:\uff1a{_OPENS}{_CLOSES}]{{1,20}}\s*(?:[\[(]\d{{1,3}}[\])]\s*)?[:\uff1a]\s*"
+PREFIX = re.compile(rf"{_TAG}|{_WORD}")
 """What programs put before the subject that they answer or let pass: a tag in brackets, or one word with a colon."""
 MAX_PREFIXES = 8
 KEYED = re.compile(rf"{_COMMAND}\s+[A-Z2-7]{{26}}", re.IGNORECASE | re.ASCII)

@@ -378,6 +378,8 @@ BEFORE_A_CASE = [
     "(Extern) Odp: ",
     "回复\uff1a",
     "RE[2] : ",
+    "[EXTERNAL]: ",
+    "【社外】",
 ]
 """What mail programs and gateways put before the subject that they answer."""
 
