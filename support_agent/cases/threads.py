@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from support_agent.answer.sources import RenderedPacket
-from support_agent.cases.commands import cases_named_in, given_in
+from support_agent.cases.commands import GivenCommand, cases_named_in, given_in
 from support_agent.cases.route import own_addresses, staff_addresses
 from support_agent.cases.senders import Senders
 from support_agent.config.settings import Settings
@@ -103,6 +103,12 @@ class Threads:
     def packet_named_by(self, message: Message) -> OutboxEntry | None:
         """The packet that a mail replies to, by its keyed id; perhaps one that cannot be read because a key is gone."""
         return next((record for record in self._ours(message) if record.kind.is_for_desk), None)
+
+    def command_in(self, message: Message) -> GivenCommand | None:
+        """The command that a staff mail gives; the subject of the packet that it answers is none."""
+        packet = self.packet_named_by(message)
+        as_sent = self.packet_as_sent(packet) if packet is not None else None
+        return given_in(message, as_sent.subject.text if as_sent is not None else "")
 
     def _ours(self, message: Message) -> Iterator[OutboxEntry]:
         """The mails of ours that a mail answers, the nearest first."""

@@ -16,7 +16,6 @@ from itertools import islice
 
 import structlog
 
-from support_agent.cases.commands import given_in
 from support_agent.cases.decision import Decision, escalated, failed
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
@@ -181,7 +180,7 @@ class Notices:
         """
         mail, now = self.routing.routed(mail_id), self.now()
         if mail.route.is_staff_reply:
-            given = given_in(mail.message)
+            given = self.routing.threads.command_in(mail.message)
             code = EscalationReason.NOT_PASSED_ON if given is None else EscalationReason.NOT_CARRIED_OUT
             why = str(error) if given is None else f"{given.command.value}: {error}"
             if not self.rates.is_notification_limit_reached(mail.sender, now):

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import structlog
 
-from support_agent.cases.commands import GivenCommand, given_in
+from support_agent.cases.commands import GivenCommand
 from support_agent.cases.decision import escalated
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import Rates
@@ -54,8 +54,7 @@ class StaffReplies:
         # Read once more, because only words that leave need the targets of their links: what screening reads stays.
         mail = replace(mail, message=parse(mail.raw, keeps_links=True))
         packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
-        as_sent = self.routing.threads.packet_as_sent(packet) if packet is not None else None
-        if (given := given_in(mail.message, as_sent.subject.text if as_sent is not None else "")) is not None:
+        if (given := self.routing.threads.command_in(mail.message)) is not None:
             return self._carry_out(mail, given, screening)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
         if why := self._why_no_reply(mail, packet, screening):

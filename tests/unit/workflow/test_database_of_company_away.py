@@ -14,9 +14,10 @@ from support_agent.company.accounts import Accounts
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.pipeline import handle
 from support_agent.store.records import CaseState, MailId, MailStatus, OutgoingKind
+from support_agent.workflow.desk_commands import DeskCommands
 from tests.fakes_desk import lines_of
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, with_agent, write
-from tests.unit.seen import HUMAN, one, reason_told, state, text_of
+from tests.unit.seen import HUMAN, one, opened, reason_told, state, text_of
 
 PACKET, FAILURE, PERSON_REPLY = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.PERSON_REPLY
 AWAY = TransientError("the company's database does not answer", code="accounts")
@@ -147,6 +148,23 @@ def test_a_command_that_needs_the_database_goes_back_to_its_writer_while_it_is_a
     assert reason_told(office, order, FAILURE) == ("not_carried_out", f"document: {AWAY}")
     assert text_of(notice).startswith("A command of the desk was not carried out.")
     assert one(office, order).status is MailStatus.QUARANTINED
+
+
+def test_a_customers_subject_is_no_command_in_the_notice_about_a_reply(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the notice said that a command was not carried out, so that its writer took the reply for passed on."""
+    (first,) = arrive(office, write(HUMAN, subject=f"close {'A' * 26}"))
+    packet = office.sent(first)[PACKET]
+
+    def fail(*_: object) -> None:
+        raise AWAY
+
+    monkeypatch.setattr(DeskCommands, "pass_on", fail)
+    subject = f"Re: {opened(packet)['Subject']}"
+    raw = write("We look at it.", sender=DESK, subject=subject, in_reply_to=packet.message_id, number=2)
+    (reply,) = arrive(office, raw)
+    assert reason_told(office, reply, FAILURE) == ("not_passed_on", str(AWAY))
 
 
 def test_s12_a_program_at_the_desk_that_answers_each_notice_gets_a_days_most_while_the_database_is_away(
