@@ -41,6 +41,8 @@ USED_FILE = "used_file"
 RESTORING = "support_agent_restoring"
 """Schema (PostgreSQL) in which a restored store waits while it is exchanged for the one before."""
 
+PRIVATE = 0o600
+
 _json = partial(json.dumps, allow_nan=False)
 
 
@@ -60,11 +62,15 @@ def file_exists(path: Path, what: str) -> bool:
 
 
 class StoreFile:
-    """The file of a SQLite store: once this process has used it, no other file takes its place."""
+    """The file of a SQLite store, or of its keys: once this process has used it, no other file takes its place.
+
+    `may_come_back`: this process could write to it, so that it is awaited if it cannot be used.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._inode: int | None = None
+        self.may_come_back = False
 
     @property
     def was_used(self) -> bool:
@@ -90,18 +96,17 @@ class StoreFile:
         """As `found`, of the file that a connection was opened to just now."""
         found = self.found()
         self._inode = found[1] if found is not None else self._inode
+        places = (self._path, self._path.resolve().parent)
+        self.may_come_back |= all(os.access(place, os.W_OK, effective_ids=True) for place in places)
         return found
 
     def close(self) -> None:
         """Any file may be opened next."""
-        self._inode = None
+        self._inode, self.may_come_back = None, False
 
 
 def open_sqlite(url: URL, timeout_s: float) -> tuple[Engine, StoreFile]:
-    """The connections to a SQLite file, which is created if need be; see `Database` for the arguments.
-
-    A connection whose file is away is not used: what it writes might be in a file that nobody sees any more.
-    """
+    """The connections to a SQLite file, which is created if need be; see `Database` for the arguments."""
     path = Path(url.database or "")
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
@@ -123,7 +128,7 @@ def open_sqlite(url: URL, timeout_s: float) -> tuple[Engine, StoreFile]:
             raise _half_restored()
         if file.found() is None and not file.was_used:
             with suppress(OSError):  # SQLite reports the problem next
-                _create_file(path)
+                _create_file(path.resolve())  # it may be a link
 
     event.listen(engine, "connect", make_durable)
 
@@ -132,14 +137,7 @@ def open_sqlite(url: URL, timeout_s: float) -> tuple[Engine, StoreFile]:
         connection.isolation_level = None  # the driver's own BEGIN comes too late to lock rows that were read
         connection.cursor().execute("PRAGMA foreign_keys=ON")
 
-    @event.listens_for(engine, "connect")
-    def _note_file(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
-        record.info[USED_FILE] = file.opened()
-
-    @event.listens_for(engine, "checkout")
-    def _require_file(_: DBAPIConnection, record: ConnectionPoolEntry, __: PoolProxiedConnection) -> None:
-        if (found := file.found()) is None or found != record.info[USED_FILE]:
-            raise InvalidatePoolError("the file was away: no connection from before is used again")
+    guard_file(engine, file)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -150,6 +148,19 @@ def open_sqlite(url: URL, timeout_s: float) -> tuple[Engine, StoreFile]:
             cast("sqlite3.Connection", connection.connection.driver_connection).execute("BEGIN")
 
     return engine, file
+
+
+def guard_file(engine: Engine, file: StoreFile) -> None:
+    """Use no connection whose file is away: what it writes might be in a file that nobody sees any more."""
+
+    @event.listens_for(engine, "connect")
+    def _note_file(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+        record.info[USED_FILE] = file.opened()
+
+    @event.listens_for(engine, "checkout")
+    def _require_file(_: DBAPIConnection, record: ConnectionPoolEntry, __: PoolProxiedConnection) -> None:
+        if (found := file.found()) is None or found != record.info[USED_FILE]:
+            raise InvalidatePoolError("the file was away: no connection from before is used again")
 
 
 def make_durable(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -183,8 +194,12 @@ def _create_file(path: Path) -> None:
     try:
         with closing(sqlite3.connect(name)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
-        with suppress(FileExistsError):
+        try:
             os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links: an empty file is a new database, too
+            path.touch(PRIVATE, exist_ok=True)
     finally:
         Path(name).unlink()
 

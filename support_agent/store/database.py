@@ -56,7 +56,7 @@ def mapped_errors(file: StoreFile | None = None) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise _translated(error, was_usable=file is not None and file.was_used) from error
+        raise _translated(error, was_usable=file is not None and file.may_come_back) from error
     except StatementError as error:  # raised while a value was sealed
         if isinstance(error.orig, SupportAgentError):
             raise error.orig from error

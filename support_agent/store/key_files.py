@@ -34,7 +34,7 @@ def read_master_key(path: Path) -> str:
 def create_private(path: Path, content: bytes = b"") -> None:
     """Create a file that only its owner may read; an existing one stays."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(path.resolve(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return
     except OSError as error:

@@ -50,7 +50,7 @@ from support_agent.core.database_errors import is_transient, what_to_do
 from support_agent.core.size_limits import batches, first_line
 from support_agent.core.vanished_server import noticed_within
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.store.connections import file_exists, guard_connections, make_durable, purge
+from support_agent.store.connections import StoreFile, file_exists, guard_connections, guard_file, make_durable, purge
 from support_agent.store.key_files import create_private, file_of, read_master_key
 
 SCHEMA = "support_agent_keys"
@@ -104,6 +104,7 @@ class Keys:
         self.url = normalise_url(settings.url, "store.keys_url") if settings.url else default_keys_url(store_url)
         self._is_sqlite = self.url.get_backend_name() == "sqlite"
         self._database: Engine | None = None
+        self._file = StoreFile(file_of(self.url))
         self._master: AESGCM | None = None
         self._lock = Lock()
         columns = (Column("mail_id", Text, primary_key=True), Column("key", LargeBinary, nullable=False))
@@ -252,6 +253,7 @@ class Keys:
         """Close the connections; the next use opens them again."""
         with self._lock:
             database, self._database = self._database, None
+            self._file.close()
         if database is not None:
             database.dispose()
 
@@ -331,6 +333,7 @@ class Keys:
         database = create_engine(url, hide_parameters=True, connect_args=connect, pool_timeout=self._timeout_s)
         if self._is_sqlite:
             event.listen(database, "connect", make_durable)
+            guard_file(database, self._file)
         else:
             guard_connections(database, self._timeout_s)
         try:
@@ -341,6 +344,7 @@ class Keys:
                 self._read_master(connection)
         except BaseException:
             database.dispose()
+            self._file.close()
             raise
         return database
 
@@ -377,7 +381,7 @@ class Keys:
             yield
         except SQLAlchemyError as error:
             what = first_line(getattr(error, "orig", error))
-            if is_transient(error, was_usable=self._database is not None):
+            if is_transient(error, was_usable=self._file.may_come_back):
                 todo = what_to_do(error, is_sqlite=self._is_sqlite)
                 raise TransientError(f"the database of the keys did not answer ({what}): {todo}") from error
             todo = "check store.keys_url and its permissions, or bring them back"

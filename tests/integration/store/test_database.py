@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sqlite3
 import stat
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -22,6 +25,7 @@ from support_agent.store import connections
 from support_agent.store.store import Store
 from tests.contract.store.examples import MIGRATIONS, NOON, cursor, plan, record
 
+NOBODY = 65534
 PROCESS = text("SELECT pg_backend_pid()")
 
 
@@ -306,3 +310,60 @@ def test_a_file_whose_folder_may_not_be_written_to_any_more_is_awaited(tmp_path:
         error.sqlite_errorname = "SQLITE_READONLY"
         with pytest.raises(TransientError, match="readonly database\\): bring its file back"), store.database.read():
             raise DBAPIError.instance("UPDATE", None, error, sqlite3.Error)
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_is_a_new_database(tmp_path: Path) -> None:
+    """Failure: the first start ended, as the link took the name that the new file was to have."""
+    (tmp_path / "store.sqlite3").symlink_to(tmp_path / "elsewhere.sqlite3")
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        assert record(store)
+    assert stat.S_IMODE((tmp_path / "elsewhere.sqlite3").stat().st_mode) == 0o600
+
+
+def test_a_volume_without_hard_links_has_a_new_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure: on exFAT, and on many network volumes, the first start ended."""
+
+    def refused(*_: object) -> NoReturn:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        assert record(store)
+    assert [path.name for path in tmp_path.iterdir()] == ["store.sqlite3"]
+    assert stat.S_IMODE((tmp_path / "store.sqlite3").stat().st_mode) == 0o600
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Permissions count in the block: they do not for root."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("closed", ["store.sqlite3", ""], ids=["the file", "its folder"])
+def test_a_file_that_this_user_may_not_write_to_is_not_awaited(closed: str) -> None:
+    """Failure: a worker whose store another user had put back waited for ever, instead of ending with what is wrong."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder)
+        with Store.open(sqlite_url(path), MIGRATIONS) as store:
+            store.upgrade()
+        path.chmod(0o777)
+        (path / "store.sqlite3").chmod(0o666)
+        (path / closed).chmod(0o555)
+        try:
+            with (
+                another_user(),
+                Store.open(sqlite_url(path), MIGRATIONS) as store,
+                pytest.raises(ConfigError, match="cannot be used"),
+            ):
+                record(store)
+        finally:
+            path.chmod(0o777)

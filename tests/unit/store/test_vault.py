@@ -179,14 +179,46 @@ def test_keys_that_were_opened_once_are_tried_again(tmp_path: Path, away: str) -
     volume.mkdir()
     keys = vault_in(tmp_path, KeySettings(seals=True, url=f"sqlite:///{volume / 'keys.sqlite3'}")).keys
     keys.check(may_create=True)
-    with keys._open() as database, database.connect():  # so that the next use needs a new connection
-        key = keys.stored("1" * 32, may_create=True)
-        (tmp_path / away).rename(tmp_path / "elsewhere")
-        with database.connect(), pytest.raises(TransientError, match=r"unable to open.*: bring its file back"):
-            keys.stored("2" * 32, may_create=True)
-        assert not (tmp_path / away).exists()
-        (tmp_path / "elsewhere").rename(tmp_path / away)
+    key = keys.stored("1" * 32, may_create=True)
+    (tmp_path / away).rename(tmp_path / "elsewhere")
+    with pytest.raises(TransientError, match=r"unable to open.*: bring its file back"):
+        keys.stored("2" * 32, may_create=True)
+    assert not (tmp_path / away).exists()
+    (tmp_path / "elsewhere").rename(tmp_path / away)
     assert keys.stored("1" * 32, may_create=False) == key
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_no_new_key_is_stored_where_nobody_finds_it_again(tmp_path: Path, is_replaced: bool) -> None:
+    """Failure: when the file was deleted or moved, open connections wrote new keys into it. After a restart what was
+    sealed with them could not be read any more.
+    """
+    keys, path = vault_in(tmp_path).keys, tmp_path / "store-keys.sqlite3"
+    keys.check(may_create=True)
+    keys.close()
+    older = path.read_bytes()
+    key = keys.stored(ONE, may_create=True)
+    (tmp_path / "elsewhere").mkdir()
+    for file in tmp_path.glob("store-keys*"):
+        file.rename(tmp_path / "elsewhere" / file.name)
+    if is_replaced:
+        path.write_bytes(older)
+    with pytest.raises(TransientError, match="another file is in the place" if is_replaced else "bring its file back"):
+        keys.stored(TWO, may_create=True)
+    for file in (tmp_path / "elsewhere").iterdir():
+        file.rename(tmp_path / file.name)
+    assert keys.stored(ONE, may_create=False) == key
+    assert keys.stored(TWO, may_create=True)
+
+
+def test_links_to_keys_that_are_not_there_yet_are_new_keys(tmp_path: Path) -> None:
+    """Failure: the first start ended, as the links took the names that the new files were to have."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("store-keys.sqlite3", "store-master.key"):
+        (tmp_path / name).symlink_to(elsewhere / name)
+    assert vault_in(tmp_path).keys.stored(ONE, may_create=True)
+    assert {path.stat().st_mode & 0o777 for path in elsewhere.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
