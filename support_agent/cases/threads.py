@@ -129,7 +129,12 @@ class Threads:
             return named if named.case_id is not None else None
         given = given_in(message)
         named_first = [given.case_id] if given is not None and given.case_id is not None else cases_named_in(message)
-        return next((packets[-1] for case_id in named_first if (packets := self.packets_of(case_id))), None)
+        for case_id in named_first:
+            if packets := self.packets_of(case_id):
+                return packets[-1]
+            if self.store.cases.get(case_id) is not None or self.answers_a_lost_one(message):
+                return None  # what follows is the customer's subject, which may name anybody's case
+        return None
 
     def packets_of(self, case_id: CaseId) -> list[OutboxEntry]:
         """The packets and notices of a case that can be read, the oldest first."""

@@ -14,6 +14,7 @@ from support_agent.store.records import (
     MailStatus,
     OutgoingKind,
 )
+from support_agent.store.retention import delete_whole
 from tests.fakes_desk import digest, held_in, lines_of
 from tests.fakes_journey import (
     ANNA,
@@ -451,6 +452,25 @@ def test_s22_a_case_in_the_subject_of_staff_that_has_no_packet_is_no_case(office
     mail_id, _ = office.handle(write(REFUND, sender=DESK, subject=f"Re: [{case_id}] A question", number=2))
     assert one(office, mail_id).case_id != case_id
     assert FAILURE not in office.sent(mail_id)
+
+
+@pytest.mark.parametrize("is_case_kept", [False, True])
+def test_s22_a_case_that_a_customers_subject_names_is_not_that_of_the_packet(office: Office, is_case_kept: bool) -> None:
+    """Failure: when the packet was no longer kept, the reply to it went into the case that the customer had named."""
+    others, _ = office.handle(write(HUMAN))
+    named = one(office, others).case_id
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES, subject=f"[{named}] My card", number=2))
+    packet, case_id = office.sent(mail_id)[PACKET], one(office, mail_id).case_id
+    with office.store.database.write() as connection:
+        cases = [str(case_id)] if not is_case_kept else []
+        delete_whole(connection, office.store.database.vault, cases, [mail_id])
+    references = [packet.message_id, *([None] if is_case_kept else [])]  # some programs drop them
+    for number, in_reply_to in enumerate(references, start=3):
+        subject = f"[EXTERNAL] Re: {opened(packet)['Subject']}"
+        reply, _ = office.handle(write("A word.", sender=DESK, subject=subject, in_reply_to=in_reply_to, number=number))
+        assert one(office, reply).case_id != named
+        if in_reply_to is not None:
+            assert reason_told(office, reply)[0] == "not_kept"
 
 
 @pytest.mark.parametrize("before", ["We talked about ", "My view on case ", "Refund of 9 EUR, "])
