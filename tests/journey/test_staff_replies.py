@@ -455,7 +455,9 @@ def test_s22_a_case_in_the_subject_of_staff_that_has_no_packet_is_no_case(office
 
 
 @pytest.mark.parametrize("is_case_kept", [False, True])
-def test_s22_a_case_that_a_customers_subject_names_is_not_that_of_the_packet(office: Office, is_case_kept: bool) -> None:
+def test_s22_a_case_that_a_customers_subject_names_is_not_that_of_the_packet(
+    office: Office, is_case_kept: bool
+) -> None:
     """Failure: when the packet was no longer kept, the reply to it went into the case that the customer had named."""
     others, _ = office.handle(write(HUMAN))
     named = one(office, others).case_id
