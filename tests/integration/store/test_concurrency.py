@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from threading import Barrier
 from typing import TypeVar
 
-from support_agent.store.connections import MOST_CONNECTIONS
 from support_agent.store.records import OutboxStatus
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, MIGRATIONS, NOON, case, cursor, outgoing, plan, put, queue, raw, record
+from tests.contract.store.examples import MIGRATIONS, NOON, cursor, outgoing, plan, put, queue, raw, record
 
 ROUNDS = 20
 Result = TypeVar("Result")
@@ -71,13 +69,3 @@ def test_writers_wait_for_each_other(store: Store) -> None:
 
     assert together(*(partial(work, worker) for worker in range(4))) == [0, 1, 2, 3]
     assert store.traffic.totals().outbox[OutboxStatus.SENT] == 4 * ROUNDS
-
-
-def test_a_case_is_read_with_one_connection(store_url: str) -> None:
-    """Failure: as many readers as there are connections each waited for a second one until their time was over."""
-    with Store.open(store_url, MIGRATIONS, timeout_s=1) as store, ExitStack() as others:
-        store.upgrade()
-        store.cases.open(case(), record(store))
-        for _ in range(MOST_CONNECTIONS - 1):
-            others.enter_context(store.database.read())
-        assert store.cases.timeline(CASE)
