@@ -10,6 +10,7 @@ file is short: no database, no mails, nothing of a company that is measured or o
     ? en 1.1 question that the section answers
     ? pl F1 question
     ? de - question that nothing of this company answers
+    ~ fr 1.1 question that the section is nearest to and says nothing of: beside its case, its place, its reason
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ class Page(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question and the number of the page that answers it, or `NOTHING`."""
+    """A question and the number of the page that answers it; `NOTHING` if none does, but one may be `beside` it."""
 
     language: str
     page: str
     text: str
+    beside: str = ""
 
 
 class Trade(NamedTuple):
@@ -92,11 +94,14 @@ def read_trade(path: Path) -> Trade:
                 pages.append(Page(number, f"{title}: {heading}. {next(lines)}"))
             case "?":
                 questions.append(Question(*rest.split(" ", 2)))
+            case "~":
+                language, beside, text = rest.split(" ", 2)
+                questions.append(Question(language, NOTHING, text, beside))
             case "#":
                 continue
             case _:
-                raise ValueError(f"{path.name}: a line begins with none of #, ##, ### and ?: {line[:40]!r}")
+                raise ValueError(f"{path.name}: a line begins with none of #, ##, ###, ? and ~: {line[:40]!r}")
     known = {page.number for page in pages if page.is_exact} | {NOTHING}
-    if wrong := sorted({question.page for question in questions} - known):
+    if wrong := sorted({question.beside or question.page for question in questions} - known):
         raise ValueError(f"{path.name}: questions are labelled with pages that it does not have: {', '.join(wrong)}")
     return Trade(path.stem, tuple(pages), tuple(questions))

@@ -23,6 +23,7 @@ TEXT = """# Quillmoor | boats | en
 ? de 1.1 Was kostet ein Tag?
 ? pl F1 ile teraz macie mojej kaucji
 ? it - posso comprare una barca
+~ fr 1.1 et pour un kayak, ça fait combien
 """
 
 
@@ -40,12 +41,17 @@ def test_a_page_is_read_as_the_search_reads_it(trade: Trade) -> None:
         ("1.2", "Hiring: Deposit. 200 euros, back the same evening."),
         ("F1", "Deposit held. What we hold now."),
     ]
-    assert trade.questions[0] == ("en", "1.2", "what about the guarantee")
+    assert trade.questions[0] == ("en", "1.2", "what about the guarantee", "")
 
 
-def test_a_question_to_a_page_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_nothing_answers_a_question_that_a_page_is_beside(trade: Trade) -> None:
+    assert trade.questions[-1] == ("fr", NOTHING, "et pour un kayak, ça fait combien", "1.1")
+
+
+@pytest.mark.parametrize(("line", "wrong"), [("? en 1.2", "? en 1.3"), ("~ fr 1.1", "~ fr 1.3")])
+def test_a_question_to_a_page_that_is_not_there_is_an_error(tmp_path: Path, line: str, wrong: str) -> None:
     path = tmp_path / "boats.txt"
-    path.write_text(TEXT.replace("? en 1.2", "? en 1.3"), encoding="utf-8")
+    path.write_text(TEXT.replace(line, wrong), encoding="utf-8")
     with pytest.raises(ValueError, match=r"boats\.txt: .* 1\.3"):
         read_trade(path)
 
@@ -54,12 +60,12 @@ def test_the_section_and_its_document_answer_a_question_and_other_sections_of_it
     """Rule: the constant answers what nothing else does; a question is no example of itself."""
     chance = random.Random(0)
     step = next(step for step in (step_of(trade, chance) for _ in range(100)) if step.examples == (0, 2))
-    guarantee, price, held, nothing = range(4)
-    assert step.right == ((0, 2), (0, 1), (3,), (6,))
+    guarantee, price, held, nothing, beside = range(5)
+    assert step.right == ((0, 2), (0, 1), (3,), (6,), (6,))
     assert set(step.ignored[guarantee]) == {1, 4}
     assert set(step.ignored[price]) == {2, 4}
     assert step.ignored[held] == (5,)
-    assert step.ignored[nothing] == ()
+    assert step.ignored[nothing] == step.ignored[beside] == ()
     assert step.sections == ((0, 2), (1, 1), (2, 3))
 
 
@@ -76,3 +82,11 @@ def test_a_company_has_a_hundred_questions_in_eight_languages_or_more() -> None:
         assert set(languages) == {"en", "de", "es", "fr", "it", "nl", "pt", "pl"}, trade.name
         assert sum(question.page == NOTHING for question in trade.questions) >= 12, trade.name
         assert len({question.text for question in trade.questions}) == len(trade.questions), trade.name
+
+
+def test_each_company_has_as_many_questions_that_a_page_is_beside_as_plain_ones_like_them() -> None:
+    for trade in trades():
+        beside = Counter(question.beside for question in trade.questions if question.beside)
+        assert beside.total() == 8, trade.name
+        answered = {question.page for question in trade.questions}
+        assert set(beside) <= answered, trade.name
