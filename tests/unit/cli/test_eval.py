@@ -97,7 +97,7 @@ def test_questions_that_are_examples_too_are_counted_and_said(
 ) -> None:
     """Failure: they raised the result, and nothing said so. Spaces and capitals do not make another question."""
     embedder = SearchEmbedder()
-    search = CompanySearch({"minilm": embedder}, {"minilm": Index(memory_client(), embedder, name="repeated")})
+    search = CompanySearch({"minilm": embedder}, {"minilm": Index(memory_client(), embedder, name="examples-in-test")})
     monkeypatch.setattr("support_agent.ops.evals.opening.open_topic_search", lambda *_, **__: search)
     monkeypatch.chdir(tmp_path)
     train = lines(tmp_path, "train", ("my refund", "money"), ("a password", "access"), ("the cat", "access"))
