@@ -104,9 +104,8 @@ class Threads:
         """The packet that a mail replies to, by its keyed id; perhaps one that cannot be read because a key is gone."""
         return next((record for record in self._ours(message) if record.kind.is_for_desk), None)
 
-    def command_in(self, message: Message) -> GivenCommand | None:
+    def command_in(self, message: Message, packet: OutboxEntry | None) -> GivenCommand | None:
         """The command that a staff mail gives; the subject of the packet that it answers is none."""
-        packet = self.packet_named_by(message)
         as_sent = self.packet_as_sent(packet) if packet is not None else None
         return given_in(message, as_sent.subject.text if as_sent is not None else "")
 

@@ -180,7 +180,8 @@ class Notices:
         """
         mail, now = self.routing.routed(mail_id), self.now()
         if mail.route.is_staff_reply:
-            given = self.routing.threads.command_in(mail.message)
+            threads = self.routing.threads
+            given = threads.command_in(mail.message, threads.packet_named_by(mail.message))
             code = EscalationReason.NOT_PASSED_ON if given is None else EscalationReason.NOT_CARRIED_OUT
             why = str(error) if given is None else f"{given.command.value}: {error}"
             if not self.rates.is_notification_limit_reached(mail.sender, now):

@@ -101,7 +101,8 @@ class Traffic:
 
         Args:
             level: Count only what mails of at least this level caused, so that forged mails do not use up the owner's
-                limit. A mail without a level counts as proven: account data, which failed, are asked of no others.
+                limit. A mail without a level counts as proven: it has none because the account data failed, and they
+                are read for proven senders alone.
             since: Count only rows created, or approved by a person, at this instant or later.
             but_for: Do not count what this mail caused.
             until: Count no row created or approved after this instant (the clock was ahead).

@@ -54,7 +54,7 @@ class StaffReplies:
         # Read once more, because only words that leave need the targets of their links: what screening reads stays.
         mail = replace(mail, message=parse(mail.raw, keeps_links=True))
         packet, customer_mail_id = self.routing.threads.packet_named_by(mail.message), mail.route.customer_mail_id
-        if (given := self.routing.threads.command_in(mail.message)) is not None:
+        if (given := self.routing.threads.command_in(mail.message, packet)) is not None:
             return self._carry_out(mail, given, screening)
         customer_mail = None if customer_mail_id is None else self.routing.received(customer_mail_id)
         if why := self._why_no_reply(mail, packet, screening):
@@ -62,8 +62,8 @@ class StaffReplies:
         try:
             pass_on = self.desk.pass_on(mail, packet, customer_mail, mail.message.visible_text)
         except PermanentError as error:
-            is_kept = error.code != EscalationReason.NOT_KEPT
-            reason = EscalationReason.NOT_PASSED_ON if is_kept else EscalationReason.NOT_KEPT
+            is_gone = error.code == EscalationReason.NOT_KEPT
+            reason = EscalationReason.NOT_KEPT if is_gone else EscalationReason.NOT_PASSED_ON
             return self._refuse_reply(mail, packet, screening, str(error), reason)
         pass_on()
 

@@ -43,7 +43,7 @@ DIGITS = 3
 
 def fit(embedders: dict[str, Embedder]) -> KindWeights:
     """The weights for these embedders."""
-    # A question that a page is beside of reads, alone, like one that is answered.
+    # Without the page that is beside it, such a question reads like one that is answered.
     asked = [question for trade in trades() for question in trade.questions if not question.beside]
     kinds = [
         PERSON_ROW if one.page == NOTHING else ACCOUNT_ROW if is_account(one.page) else DOCUMENT_ROW for one in asked

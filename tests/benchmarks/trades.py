@@ -10,7 +10,7 @@ file is short: no database, no mails, nothing of a company that is measured or o
     ? en 1.1 question that the section answers
     ? pl F1 question
     ? de - question that nothing of this company answers
-    ~ fr 1.1 question that the section is nearest to and says nothing of: beside its case, its place, its reason
+    ~ fr 1.1 question that the section is nearest to and does not answer: of another case, place or reason
 """
 
 from __future__ import annotations

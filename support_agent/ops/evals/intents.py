@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import StringConstraints, ValidationError
 
+from support_agent.company.text import collapse
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.search import CompanySearch
@@ -100,8 +101,8 @@ def topics_of_lines(lines: Sequence[Line]) -> tuple[Topic, ...]:
 
 def count_repeated(train: Iterable[Line], lines: Iterable[Line]) -> int:
     """How many lines have the text of a training line, whatever their spaces and capitals."""
-    known = {" ".join(line.text.casefold().split()) for line in train}
-    return sum(" ".join(line.text.casefold().split()) in known for line in lines)
+    known = {collapse(line.text).casefold() for line in train}
+    return sum(collapse(line.text).casefold() in known for line in lines)
 
 
 class Way(NamedTuple):

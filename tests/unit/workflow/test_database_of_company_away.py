@@ -13,7 +13,7 @@ import pytest
 from support_agent.company.accounts import Accounts
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.pipeline import handle
-from support_agent.store.records import CaseState, MailId, MailStatus, OutgoingKind
+from support_agent.store.records import CaseId, CaseState, MailId, MailStatus, OutgoingKind
 from support_agent.workflow.desk_commands import DeskCommands
 from tests.fakes_desk import lines_of
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, with_agent, write
@@ -35,6 +35,14 @@ def quarantined(office: Office, monkeypatch: pytest.MonkeyPatch, then: Exception
         patched.setattr(Accounts, "customer", fail)
         office.stages.notices.quarantine(mail_id, AWAY)
     return mail_id
+
+
+def quarantined_case(office: Office, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[MailId, CaseId]:
+    """As `quarantined`, and the case that the notice names."""
+    mail_id = quarantined(office, monkeypatch, text=text)
+    case_id = office.sent(mail_id)[FAILURE].case_id
+    assert case_id is not None
+    return mail_id, case_id
 
 
 def second_packet(office: Office, first: MailId) -> MailId:
@@ -216,9 +224,7 @@ def test_a_language_that_the_customers_locale_decides_is_noted_when_that_is_know
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Failure: a short German mail was taken for Luxembourgish, and the case stayed so."""
-    first = quarantined(office, monkeypatch, text="Rechnung?")
-    case_id = office.sent(first)[FAILURE].case_id
-    assert case_id is not None
+    first, case_id = quarantined_case(office, monkeypatch, "Rechnung?")
     assert office.store.cases.get_one(case_id).language is None
     answered = office.stages.parse(first).message.message_id
     office.handle(write("Rechnung?", in_reply_to=answered, number=2))
@@ -228,7 +234,5 @@ def test_a_language_that_the_customers_locale_decides_is_noted_when_that_is_know
 def test_a_language_that_is_the_only_likely_one_is_noted_at_once(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = quarantined(office, monkeypatch, text="Wie ist der Stand?")
-    case_id = office.sent(first)[FAILURE].case_id
-    assert case_id is not None
+    _, case_id = quarantined_case(office, monkeypatch, "Wie ist der Stand?")
     assert office.store.cases.get_one(case_id).language == "de"
