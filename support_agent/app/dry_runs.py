@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from support_agent.answer.templates import Templates
-from support_agent.app.wiring import open_decider, open_store, wire
+from support_agent.app.wiring import existing_store, open_decider, wire
 from support_agent.company.company import Company
 from support_agent.config.mail_servers import ImapSettings
 from support_agent.config.senders import SenderSettings
@@ -140,5 +140,5 @@ def read_stored(settings: Settings, since: datetime | None) -> PastMails:
     """The mails that the agent itself has received, and what people wrote through the desk, of its store."""
     from support_agent.ops.backtest.sources import collect, in_store
 
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         return collect(in_store(store, since), settings.backtest, utc_now())

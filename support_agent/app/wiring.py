@@ -16,6 +16,7 @@ import structlog
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.config.database_url import normalise_url
 from support_agent.config.facts import Retrieve
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -24,6 +25,7 @@ from support_agent.facts.opening import open_rooms, open_search
 from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import open_model
 from support_agent.models.progress import Progress
+from support_agent.store.connections import require_file
 from support_agent.store.keys import key_settings
 from support_agent.store.store import Store
 from support_agent.transport.submission import Transport
@@ -104,8 +106,27 @@ def open_decider(
     )
 
 
+def existing_store(settings: Settings) -> Store:
+    """`open_store`, for what only looks at a store or changes what is there.
+
+    Raises:
+        ConfigError: as `require_store`.
+    """
+    require_store(settings)
+    return open_store(settings)
+
+
+def require_store(settings: Settings) -> None:
+    """Refuse a SQLite store whose file is away: an empty one in its place would say that nothing was ever kept.
+
+    Raises:
+        ConfigError: it is not there, or only half restored.
+    """
+    require_file(normalise_url(settings.store.url))
+
+
 def open_store(settings: Settings) -> Store:
-    """Open the database of cases and upgrade it to the current schema."""
+    """Open the database of cases, which is created if need be, and upgrade it to the current schema."""
     store = Store.open(
         settings.store.url,
         packaged("migrations"),

@@ -24,14 +24,14 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List the entries of the audit log."""
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.cli.printing import audit_entries
     from support_agent.errors import ConfigError
     from support_agent.store.audit import AuditEvent
 
     if act and act not in list(AuditEvent):
         raise ConfigError(f"--act {act!r}: choose one of {', '.join(AuditEvent)}")
-    with open_store(settings_of(config)) as store:
+    with existing_store(settings_of(config)) as store:
         found = store.audit.entries(AuditEvent(act) if act else None, limit)
     print_data(found, as_json, audit_entries(found))
 
@@ -45,9 +45,9 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Compute the chain again; exits with 1 if an entry was changed, removed, inserted or moved."""
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
 
-    with open_store(settings_of(config)) as store:
+    with existing_store(settings_of(config)) as store:
         found = store.audit.verify(head)
     whole = f"{found.entries} entries, whole; head {found.head.hash}"
     print_data(found, as_json, found.problem or whole)
@@ -57,8 +57,8 @@ def verify(
 @audit_app.command("head")
 def head(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print the last hash, to be published: it proves later that nothing before it was changed."""
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
 
-    with open_store(settings_of(config)) as store:
+    with existing_store(settings_of(config)) as store:
         found = store.audit.head()
     print_data(found, as_json, found.hash)

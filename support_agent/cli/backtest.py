@@ -144,12 +144,12 @@ def coverage(
 
     Replies and commands of the desk's people are not counted.
     """
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.cases.route import staff_addresses
     from support_agent.desk.coverage import coverage_of
 
     settings = settings_of(config)
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         found = coverage_of(store, staff_addresses(settings), now(), weeks)
     print_data(found, as_json, printing.coverage(found))
 

@@ -51,12 +51,12 @@ def assign(
 
 
 def _order(case: str, order: str, why: str, to: str | None, config: Path | None, as_json: bool) -> None:
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.cases.handling import Handling, Order
     from support_agent.ops.autonomy_report import OPERATOR
 
     settings = settings_of(config)
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         change = Handling(store, settings).order(case, Order(order), OPERATOR, now(), why, to)
         found = store.cases.get_one(case)
     was = "" if change is not None else ", as before"

@@ -239,11 +239,11 @@ def cases(
     as_json: JsonOption = False,
 ) -> None:
     """List the cases."""
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.cases.pause import read_pause
 
     settings = _settings(config)
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         found = store.cases.recent(limit)
     _print(found, as_json, printing.cases(found))
     if paused := read_pause(settings.agent):
@@ -255,10 +255,10 @@ def show(
     case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """Show a case's timeline: mails, levels, calls with confidence and runners-up, answers with sources, deliveries."""
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.ops.explain import timeline
 
-    with open_store(_settings(config)) as store:
+    with existing_store(_settings(config)) as store:
         story = timeline(store, case)
     _print(story, as_json, case_printing.timeline(story))
 
@@ -268,10 +268,10 @@ def why(
     case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """Show each line of the sent text beside its source."""
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.ops.explain import why as explain_why
 
-    with open_store(_settings(config)) as store:
+    with existing_store(_settings(config)) as store:
         lines = explain_why(store, case)
     _print(lines, as_json, case_printing.why(lines))
 
@@ -302,7 +302,7 @@ def replay(
     --plan-config, or with the model, policies and templates that the other options name.
     """
     from support_agent.app.dry_runs import open_dry_run
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.ops.replay import ReplayReport, chosen, plan_again
     from support_agent.ops.replay import replay as run_replay
 
@@ -314,7 +314,7 @@ def replay(
         )
     settings = _settings(config)
     quiet_log(settings)
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         mails = chosen(store, case=case, since=since.replace(tzinfo=UTC) if since else None)
         report = ReplayReport(replayed=run_replay(store, mails))
         if plan:

@@ -29,12 +29,12 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
     context.obj = (config, as_json)
     if context.invoked_subcommand is not None:
         return
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.cases.pause import read_pause
     from support_agent.outbound.outbox_choices import entries
 
     settings = settings_of(config)
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         found = entries(store, now())
     if paused := read_pause(settings.agent):
         typer.echo(f"support-agent: {paused}", err=True)
@@ -72,13 +72,13 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 
 def _apply(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.outbound.outbox_choices import OutboxChoice
     from support_agent.workflow.approval import choose
 
     group_config, group_json = context.obj
     settings = settings_of(config or group_config)
-    with open_store(settings) as store:
+    with existing_store(settings) as store:
         confirmed = choose(store, settings, outbox_id, OutboxChoice(choice), now)
     was = "" if confirmed.is_new else ", as before"
     print_data(confirmed, as_json or group_json, f"{confirmed.outbox_id}: {confirmed.status.value}{was}")

@@ -44,7 +44,7 @@ def forget(
     from support_agent.ops.person import person_of, traces_of
 
     folder = config_file(config).parent.resolve()
-    for name, settings in _mailboxes(config):
+    for name, settings in _existing(config):
         person = person_of(addresses, settings)
         results = folder / WORK_FOLDER
         with open_store(settings) as store:
@@ -67,7 +67,7 @@ def seal(config: ConfigOption = None) -> None:
     """Encrypt what earlier versions stored in plain text. It may run beside the worker, be stopped and run again."""
     from support_agent.app.wiring import open_store
 
-    for _, settings in _mailboxes(config):
+    for _, settings in _existing(config):
         with open_store(settings) as store:
             count = store.sealing.seal_plain()
             store.database.purge()
@@ -90,7 +90,7 @@ def rotate(
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{new} cannot be read as a master key: `openssl rand -hex 32` makes one") from error
     with ExitStack() as alone:
-        mailboxes = [settings for _, settings in _mailboxes(config)]
+        mailboxes = [settings for _, settings in _existing(config)]
         for settings in mailboxes:  # all before the first is rotated, or a second run could not open that one
             store = settings.store
             alone.enter_context(only_process(store.url, this_process("rotating keys"), timeout_s=store.timeout_s))
@@ -148,7 +148,7 @@ def unreadable(
     """
     from support_agent.app.wiring import open_store
 
-    for _, settings in _mailboxes(config):
+    for _, settings in _existing(config):
         with open_store(settings) as store:
             found = store.sealing.delete_unreadable(now(), dry_run=dry_run)
         what = "would go" if dry_run else "deleted"
@@ -171,12 +171,22 @@ def export(
 
     is_kept = False
     with opened(out) as archive:
-        for name, settings in _mailboxes(config):
+        for name, settings in _existing(config):
             with open_store(settings) as store:
                 is_kept |= export_person(store, person_of(addresses, settings), archive, name, now())
     typer.echo(str(out))
     if not is_kept:
         typer.echo("support-agent: nothing is kept about this person: look whether the address is right", err=True)
+
+
+def _existing(config: Path | None) -> list[tuple[str, Settings]]:
+    """As `_mailboxes`; nothing is done to the first store while another is away."""
+    from support_agent.app.wiring import require_store
+
+    mailboxes = [*_mailboxes(config)]
+    for _, settings in mailboxes:
+        require_store(settings)
+    return mailboxes
 
 
 def _mailboxes(config: Path | None) -> Iterator[tuple[str, Settings]]:

@@ -18,8 +18,8 @@ from support_agent.store.records import (
     CaseId,
     DeliverySource,
     MailId,
+    OutboxEntry,
     OutboxId,
-    OutboxRecord,
     OutboxStatus,
     OutgoingKind,
 )
@@ -184,7 +184,8 @@ def apply_choice(
     checks what it says before.
 
     Raises:
-        ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice.
+        ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice, or it should
+            be sent again and cannot be read.
     """
     record, rule, by = choosable(store, outbox_id, choice), RULES[choice], DeliverySource.OPERATOR
     # Before the update: else a crash in between leaves a ready mail that fails at once.
@@ -206,17 +207,20 @@ def _revive_acknowledgement(store: Store, mail_id: MailId, now: datetime) -> Non
             store.deliveries.update(row.id, READY, by, detail, now, (CANCELLED,))
 
 
-def choosable(store: Store, outbox_id: str, choice: OutboxChoice) -> OutboxRecord:
+def choosable(store: Store, outbox_id: str, choice: OutboxChoice) -> OutboxEntry:
     """The mail that a choice is about, if its status allows the choice.
 
     Raises:
         ConfigError, PermanentError: as `apply_choice`.
     """
-    record = store.outbox.get(OutboxId(outbox_id))
+    record = store.deliveries.entry(OutboxId(outbox_id))
     if record is None:
         raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
     if choice is OutboxChoice.UNDO and record.kind is not OutgoingKind.ANSWER:
         raise PermanentError(f"{outbox_id} is a {record.kind.value}: only answers are undone", code="outbox_kind")
     if why := RULES[choice].refused.get(record.status):
         raise PermanentError(f"{outbox_id} is {record.status}: {why}", code="outbox_status")
+    if choice is OutboxChoice.RETRY and store.sealing.unreadable([record.mail_id]):
+        why = "its key is gone, so it cannot be read and sent; `support-agent outbox give-up` takes it off the list"
+        raise PermanentError(f"{outbox_id}: {why}", code="no_key")
     return record

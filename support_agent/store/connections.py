@@ -61,6 +61,21 @@ def file_exists(path: Path, what: str) -> bool:
         raise ConfigError(f"{why}: check its folder and its permissions", code="database") from error
 
 
+def require_file(url: URL) -> None:
+    """Refuse a SQLite store whose file is not there; a PostgreSQL server says so itself.
+
+    Raises:
+        ConfigError: it is not there, or only half restored.
+    """
+    path = Path(url.database or "")
+    if url.drivername != "sqlite" or file_exists(path, "the database"):
+        return
+    if restoring_folder(path).exists():
+        raise _half_restored()
+    what = f"there is no store {path}: the first `support-agent run` creates it"
+    raise ConfigError(f"{what}; if there was one, put it back or correct store.url", code="no_store")
+
+
 class StoreFile:
     """The file of a SQLite store, or of its keys: once this process has used it, no other file takes its place.
 

@@ -136,6 +136,11 @@ class Deliveries:
                 _move(connection, news, is_news=True)
             return len(found)
 
+    def entry(self, outbox_id: OutboxId) -> OutboxEntry | None:
+        """Return one of our mails without its bytes."""
+        with self.database.read() as connection:
+            return next(iter(entries(connection, col(OutboxRow.id) == outbox_id)), None)
+
     def of(self, outbox_id: OutboxId) -> tuple[DeliveryUpdate, ...]:
         """Return the delivery updates of a mail, the oldest first."""
         query = (

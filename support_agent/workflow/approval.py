@@ -27,7 +27,15 @@ from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.outbound.outbox_choices import ChoiceResult, OutboxChoice, apply_choice, choosable
 from support_agent.store.desk_records import LabelOutcome, LabelSource
-from support_agent.store.records import CaseId, DeliverySource, MailId, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import (
+    CaseId,
+    DeliverySource,
+    MailId,
+    OutboxEntry,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+)
 from support_agent.store.store import Store
 from support_agent.tools.current_values import changed_value
 
@@ -72,7 +80,7 @@ class Approval:
                 or the customer's account have changed. TransientError: the account cannot be read now.
         """
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
-        row = stored or choosable(self.store, outbox_id, OutboxChoice.APPROVE)
+        row = stored or self._to_approve(outbox_id)
         final = self._final(row)
         if row.status is PROPOSED:
             if wrong := self._outdated(final):
@@ -101,7 +109,7 @@ class Approval:
         Raises:
             ConfigError: there is no such mail. PermanentError: it has left, or does not wait.
         """
-        stored = self.store.outbox.get(outbox_id) if is_repeated else None
+        stored = self.store.deliveries.entry(outbox_id) if is_repeated else None
         row = stored or choosable(self.store, outbox_id, OutboxChoice.UNDO)
         final = self._final(row)
 
@@ -133,6 +141,13 @@ class Approval:
         """Why an answer must not leave without a person's approval, or ""."""
         leaves = self.autonomy.of_answer(final)
         return self._outdated(final) if leaves.mode is Mode.AUTO else leaves.why
+
+    def _to_approve(self, outbox_id: OutboxId) -> OutboxRecord:
+        entry = choosable(self.store, outbox_id, OutboxChoice.APPROVE)
+        row = self.store.outbox.get(entry.id)
+        if row is None:
+            raise PermanentError(f"{outbox_id} was deleted just now", code="no_outbox")
+        return row
 
     def _stale(self, row: OutboxRecord, final: FinalAnswer) -> str:
         """What in an answer is not so in the customer's account any more, or ""; a person's approval does not help.
@@ -166,7 +181,7 @@ class Approval:
         if not self.store.waits.mails(case_id) - {mail_id}:
             Handling(self.store, self.settings).order(case_id, Order.GIVE_BACK, who, self.now(), "approved")
 
-    def _final(self, row: OutboxRecord) -> FinalAnswer:
+    def _final(self, row: OutboxEntry) -> FinalAnswer:
         payload = self.store.outbox.payload(row.mail_id, row.kind, number=row.number)
         if payload is None:
             raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
@@ -197,7 +212,8 @@ def choose(
     if choice is OutboxChoice.APPROVE and row.status is PROPOSED:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
         return Approval(store, settings, company, templates, autonomy, now).of(row.id, by)()
-    if choice is OutboxChoice.UNDO and row.status in (PROPOSED, READY):
+    is_readable = not store.sealing.unreadable([row.mail_id])  # if not, it is undone unjudged
+    if choice is OutboxChoice.UNDO and row.status in (PROPOSED, READY) and is_readable:
         rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
         if rendered is not None:
             final = FinalAnswer.model_validate(rendered.payload)

@@ -12,24 +12,27 @@ import pytest
 from support_agent.cases.case_words import thread_before
 from support_agent.cli import case_printing
 from support_agent.config.settings import CompanySettings
+from support_agent.errors import PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.autonomy_report import label_by_hand, titles_of
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.person import person_of
 from support_agent.ops.person_export import export, opened
 from support_agent.ops.replay import chosen, replay
+from support_agent.outbound.outbox_choices import OutboxChoice, entries
 from support_agent.outbound.story import story_before
 from support_agent.store.audit import AuditEvent
-from support_agent.store.records import CaseId, CaseState, MailId, OutboxStatus
+from support_agent.store.records import CaseId, CaseState, MailId, OutboxId, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind
 from support_agent.watch.causes import causes
+from support_agent.workflow.approval import choose
 from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
 from tests.fakes_desk import lines_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 from tests.fakes_page import Browser
 from tests.fakes_sealed import SEALS, lose_keys, sealed_office
-from tests.unit.reporting import NAMES, naming, report
+from tests.unit.reporting import NAMES, answered, naming, report
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
 GONE = pytest.mark.parametrize("is_destroyed", [True, False])
@@ -75,6 +78,36 @@ def test_the_story_of_a_case_tells_what_can_be_read_and_says_what_cannot(office:
     assert CANCEL in second.text
     assert second.sent[0].text
     assert [mail.mail_id for mail in why(office.store, case_id)] == [left]
+
+
+@GONE
+@pytest.mark.parametrize(
+    ("choice", "after"), [(OutboxChoice.GIVE_UP, OutboxStatus.FAILED), (OutboxChoice.SENT, OutboxStatus.SENT)]
+)
+def test_a_person_takes_a_mail_that_cannot_be_read_off_the_list(
+    office: Office, choice: OutboxChoice, after: OutboxStatus, *, is_destroyed: bool
+) -> None:
+    """Failure: every choice read its bytes first, so it was listed, and the desk alarmed, for ever."""
+    outbox_id = uncertain_and_unreadable(office, is_destroyed=is_destroyed)
+    assert choose(office.store, office.settings, outbox_id, choice, office.clock).status is after
+    assert entries(office.store, office.clock()) == []
+
+
+@GONE
+def test_a_mail_that_cannot_be_read_is_not_sent_again_and_a_person_is_told_what_to_do(
+    office: Office, *, is_destroyed: bool
+) -> None:
+    outbox_id = uncertain_and_unreadable(office, is_destroyed=is_destroyed)
+    with pytest.raises(PermanentError, match=r"its key is gone.*give-up"):
+        choose(office.store, office.settings, outbox_id, OutboxChoice.RETRY, office.clock)
+    assert [entry.status for entry in entries(office.store, office.clock())] == [OutboxStatus.UNCERTAIN]
+
+
+def uncertain_and_unreadable(office: Office, *, is_destroyed: bool) -> OutboxId:
+    """An answer of which nobody knows whether it was sent, and whose key is gone then."""
+    record = answered(office, "uncertain")
+    lose_keys(office.store, [record.mail_id], is_destroyed=is_destroyed)
+    return record.id
 
 
 @GONE

@@ -109,7 +109,7 @@ def test_what_if_without_files_takes_the_mails_that_the_agent_received(
 ) -> None:
     """Rule: with the level that they prove, and with the answers that people gave through the desk."""
     assert run("what-if", "--thresholds", "answer=1.0") == 2
-    assert "0 mails, none of a customer" in capsys.readouterr().err
+    assert "there is no store" in capsys.readouterr().err
     monkeypatch.setenv("SUPPORT_AGENT__STORE__URL", f"sqlite:///{workspace.parent / 'store.sqlite3'}")
     office.handle(write(REFUND))
     office.handle(write(REFUND, sender=STRANGER, proof=None))
@@ -139,7 +139,10 @@ def test_what_cannot_be_done_is_refused_before_the_work(
     assert said in capsys.readouterr().err
 
 
-def test_coverage_prints_the_last_weeks(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coverage_prints_the_last_weeks(
+    workspace: Path, office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SUPPORT_AGENT__STORE__URL", str(office.store.database.url))
     assert run("coverage", "--weeks", "2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["weeks"] == 2
     assert run("coverage") == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,17 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
     cli.app(arguments, standalone_mode=False)
     return capsys.readouterr().out
+
+
+def write_brands(folder: Path, url: str, other: str) -> None:
+    """A configuration with one brand, by the URLs of their stores."""
+    (folder / "shop").mkdir()
+    for path, brands, address, store in (
+        (folder, 'files = { shop = "shop/support-agent.toml" }', "a@example.org", url),
+        (folder / "shop", "is_brand = true", "b@example.org", other),
+    ):
+        servers = f'[agent]\naddress = "{address}"\n[imap]\nuser = "{address}"\n[store]\nurl = "{store}"\n'
+        (path / "support-agent.toml").write_text(f"[brands]\n{brands}\n{servers}")
 
 
 def test_a_person_is_listed_exported_and_forgotten(
@@ -70,19 +82,44 @@ def test_keys_are_not_rotated_beside_a_worker(
 
 
 def test_no_brands_keys_are_rotated_beside_a_worker_of_another(
-    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    office: Office,
+    empty_store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Failure: the first brand's were, so the second run could not open them, and never came to the other's."""
     url, other = str(office.store.database.url), f"sqlite:///{tmp_path / 'other.sqlite3'}"
-    (tmp_path / "shop").mkdir()
-    for path, brands, address, store in (
-        (tmp_path, 'files = { shop = "shop/support-agent.toml" }', "a@example.org", url),
-        (tmp_path / "shop", "is_brand = true", "b@example.org", other),
-    ):
-        servers = f'[agent]\naddress = "{address}"\n[imap]\nuser = "{address}"\n[store]\nurl = "{store}"\n'
-        (path / "support-agent.toml").write_text(f"[brands]\n{brands}\n{servers}")
+    shutil.copy(empty_store, tmp_path / "other.sqlite3")
+    write_brands(tmp_path, url, other)
     (tmp_path / "new.key").write_text("11" * 32)
     monkeypatch.chdir(tmp_path)
     with among_workers(other, "pid 1", timeout_s=5.0), pytest.raises(ConfigError, match="stop it first"):
         run(capsys, "keys", "rotate", "new.key")
     assert run(capsys, "keys", "rotate", "new.key").count("keys wrapped again") == 2
+
+
+@pytest.mark.parametrize(
+    "command", [("forget", ANNA), ("export", ANNA, "--out", "anna.zip"), ("keys", "unreadable"), ("audit", "verify")]
+)
+def test_no_command_says_that_nothing_is_kept_while_the_stores_file_is_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """Failure: an empty store was made in its place, and the person was told that nothing was kept about them."""
+    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "sqlite:///{tmp_path}/away.sqlite3"\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="put it back"):
+        run(capsys, *command)
+    assert [path.name for path in tmp_path.iterdir()] == ["support-agent.toml"]
+
+
+def test_nothing_is_forgotten_of_one_brand_while_the_store_of_another_is_away(
+    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person who was told so would not ask again."""
+    office.handle(write("Can I get a refund?"))
+    write_brands(tmp_path, str(office.store.database.url), f"sqlite:///{tmp_path}/away.sqlite3")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="put it back"):
+        run(capsys, "forget", ANNA)
+    assert len(office.store.cases.recent(5)) == 1
