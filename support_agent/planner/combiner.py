@@ -1,9 +1,9 @@
 """Combines the signals and votes on a question's topics into one probability per topic, and one for `none`.
 
 A conditional logit: the score of a topic is a weighted sum of its features relative to the other topics, and `none` has
-a score computed from the whole list. If the language model was asked, its votes are added. The weights were fitted on
-many companies (`combiner.json`, written by `python -m tests.benchmarks.fit`); `support-agent calibrate` adjusts them to
-one company.
+a score computed from the whole list. Hidden units add what features say only together. If the language model was asked,
+its votes are added. The weights were fitted on many companies (`combiner.json`, written by `python -m
+tests.benchmarks.fit`); `support-agent calibrate` adjusts them to one company.
 
 Invariant: the probabilities add up to one; unknown features count as zero. Checked by
 tests/unit/planner/test_combiner.py. Source: conditional logit as in McFadden 1974.
@@ -17,6 +17,8 @@ from functools import cache
 from importlib.resources import files
 from statistics import fmean, pstdev
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 
 from support_agent.config.embedding import EMBEDDERS, set_name
@@ -55,11 +57,40 @@ class Calibration(Frozen):
     """Stored with each plan; "" for the default."""
 
 
+class HiddenUnits(Frozen):
+    """A layer of units (tanh) that see an option's features beside those of the whole list, 1..n.
+
+    Each tuple has one weight a unit: of a feature of a topic, of a feature of the list, which the units of every option
+    see, of being `none`, the constant, and what the unit adds to the score.
+    """
+
+    topic: dict[str, tuple[float, ...]]
+    none: dict[str, tuple[float, ...]]
+    is_none: tuple[float, ...]
+    bias: tuple[float, ...]
+    out: tuple[float, ...]
+
+    def scores(self, topics: Sequence[Features], none: Features) -> list[float]:
+        """What they add to the score of each topic and, last, of `none`."""
+        every = np.array(self.bias) + _columns([none], self.none)
+        of_topics = _columns(topics, self.topic) + every
+        values: list[float] = (np.tanh(np.vstack([of_topics, every + np.array(self.is_none)])) @ self.out).tolist()
+        return values
+
+
 class CombinerWeights(Frozen):
-    """Weights by feature, for topics and for `none`."""
+    """Weights by feature, for topics and for `none`, and what hidden units add."""
 
     topic: dict[str, float]
     none: dict[str, float]
+    hidden: HiddenUnits | None = None
+
+    def scores(self, topics: Sequence[Features], none: Features) -> list[float]:
+        """The scores of the topics and, last, of `none`."""
+        scores = [*(_dot(self.topic, features) for features in topics), _dot(self.none, none)]
+        if self.hidden is None:
+            return scores
+        return [score + more for score, more in zip(scores, self.hidden.scores(topics, none), strict=True)]
 
 
 class ModelWeights(Frozen):
@@ -105,8 +136,7 @@ class Combiner(Frozen):
             none: Features of the whole list.
             votes: On each topic and, last, on `none`; None if the language model was not asked.
         """
-        scores = [_dot(self.silent.topic, features) for features in topics]
-        none_score = _dot(self.silent.none, none)
+        *scores, none_score = self.silent.scores(topics, none)
         if votes is not None:
             asked = zip(scores, votes, topics, strict=False)
             scores = [self.asked.score(score, vote, features) for score, vote, features in asked]
@@ -248,6 +278,13 @@ def _lead(values: Sequence[float | None], place: int) -> float:
 def _above(values: Sequence[float | None], place: int) -> float:
     own = values[place]
     return 0.0 if own is None else own - fmean(value for value in values if value is not None)
+
+
+def _columns(rows: Sequence[Features], weights: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
+    """The weighted sums of features, one for each of the weights of a feature, shape (rows, weights)."""
+    values = np.array([[features.get(name, 0.0) for name in weights] for features in rows])
+    columns: NDArray[np.float64] = values @ np.array([*weights.values()])
+    return columns
 
 
 def _dot(weights: Mapping[str, float], features: Mapping[str, float]) -> float:

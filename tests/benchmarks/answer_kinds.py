@@ -9,10 +9,8 @@ among those that something answers.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
@@ -31,9 +29,10 @@ from tests.benchmarks.adapter import REPORTED
 from tests.benchmarks.companies import FITTED, company_questions, demo_settings, search_of
 from tests.benchmarks.fit import SETS
 from tests.benchmarks.trades import NOTHING, is_account, trades
+from tests.benchmarks.weights_text import weights_text
 
 WRITTEN = Path(answer_kinds.__file__).parent / WEIGHTS_FILE
-VERSION = "kinds-2"
+VERSION = "kinds-3"
 """Change it when the weights do."""
 DOCUMENT_ROW, ACCOUNT_ROW, PERSON_ROW = range(3)
 INVERSE_RIDGE = 1.0
@@ -68,11 +67,6 @@ def measured(name: str, settings: Settings, embedders: dict[str, Embedder]) -> s
     return f"{name:<10} {len(asked)} questions: a person {person:.2f}, the account {account:.2f}"
 
 
-def _a_line_each(written: dict[str, dict[str, Any]]) -> str:
-    """JSON in which every kind of every set has a line, so that a change can be read."""
-    return json.dumps(written, indent=1).replace(",\n   ", ", ").replace("[\n   ", "[").replace("\n  ]", "]") + "\n"
-
-
 def _embedded(embedders: dict[str, Embedder], texts: Sequence[str]) -> dict[str, Vectors]:
     return {name: embedder.embed(texts, "query") for name, embedder in embedders.items()}
 
@@ -89,7 +83,7 @@ def main() -> None:
         if args.fit:
             for models in SETS:
                 written[set_name(models)] = fit({name: embedders[name] for name in models}).model_dump()
-            WRITTEN.write_text(_a_line_each(written), encoding="utf-8")
+            WRITTEN.write_text(weights_text(written), encoding="utf-8")
         for models in SETS:
             own = settings.model_copy(update={"embedding": EmbeddingSettings(models=models)})
             _print(f"{', '.join(models)}:")

@@ -7,7 +7,7 @@ recorded; `--ask` records what is missing. A company with documents counts as mu
 mails are answered from documents. Printed is the leave-one-company-out result: each company weighed by the fit to the
 others. Every set of embedders that the program offers has its weights.
 
-What is minimised: the mean negative log-probability of the right options, plus a ridge. Two of the made-up companies
+What is minimised: the mean negative log-probability of the right options, plus ridges. Two of the made-up companies
 (`tests/companies`: rail, insurer) and the labelled mails are never read here.
 """
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.config.embedding import EmbeddingSettings, set_name
@@ -39,6 +40,7 @@ from support_agent.planner.combiner import (
     Combiner,
     CombinerWeights,
     Features,
+    HiddenUnits,
     ModelWeights,
     Votes,
     committed,
@@ -46,17 +48,20 @@ from support_agent.planner.combiner import (
 )
 from support_agent.planner.topics import topic_option
 from tests.benchmarks.companies import FITTED, Asked, company_questions, demo_questions, demo_settings, open_company
-from tests.benchmarks.logit import TINY, Floats, Listed, fitted
+from tests.benchmarks.logit import TINY, Floats, Ridges, fitted_layer
+from tests.benchmarks.weights_text import weights_text
 
 SETS = (("minilm", "use", "e5"), ("minilm", "use"))
 """The embedders that weights are fitted to, those of the default first."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
-VERSION = "topic-10"
+VERSION = "topic-11"
 """Changes with the weights."""
 WITH_DOCUMENTS = 3.0
 """What a company with documents counts, beside 1 of one made of labelled questions."""
-RIDGE = 0.03
+RIDGES = Ridges(linear=0.03, inner=0.2, out=0.3)
+UNITS, SEEDS = 16, 5
+"""Hidden units of a fit, and how many fits from different starts are averaged."""
 RIDGE_ASKED = 0.01
 SHORTLIST = PlannerSettings().shortlist
 SEED = 14
@@ -111,12 +116,15 @@ def main() -> None:
             groups += intent_groups(args.intents, settings) if args.intents else []
             kept[set_name(models)] = fit_and_tell(set_name(models), groups).model_dump()
     if not args.dry:
-        WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(weights_text(kept), encoding="utf-8")
 
 
 def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
     """The weights of one set of embedders; printed is what each company gets from the fit to the others."""
-    without = [fit([other for other in groups if trade(other) != trade(group)]) for group in groups]
+    left_out = {
+        own: fit([other for other in groups if trade(other) != own]) for own in dict.fromkeys(map(trade, groups))
+    }
+    without = [left_out[trade(group)] for group in groups]
     combiner = Combiner(version=VERSION, silent=fit(groups), asked=fit_asked(groups, without))
     for is_asked in (False, True):
         _print(f"{name}, {'with' if is_asked else 'without'} the language model's votes, each company left out:")
@@ -264,13 +272,19 @@ def with_votes(group: Group) -> Group:
     return group._replace(questions=[one._replace(votes=kept.get(one.text, {})) for one in group.questions])
 
 
-def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> Listed:
-    """A row an option and a last one for `none`; the columns of `none` follow those of the topics."""
-    rows = np.zeros((len(question.keys) + 1, len(names) + len(nones)))
+def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """What the weighted sum and what the hidden units see, a row an option and a last one for `none`, and the right.
+
+    The columns of `none` follow those of the topics. The units of every option see those of `none`, and last whether it
+    is `none`.
+    """
+    summed = np.zeros((len(question.keys) + 1, len(names) + len(nones)))
     for row, features in enumerate(question.topics):
-        rows[row, : len(names)] = [features.get(name, 0.0) for name in names]
-    rows[-1, len(names) :] = [question.none.get(name, 0.0) for name in nones]
-    return rows, np.array(question.right)
+        summed[row, : len(names)] = [features.get(name, 0.0) for name in names]
+    summed[-1, len(names) :] = [question.none.get(name, 0.0) for name in nones]
+    hidden = np.hstack([summed, np.zeros((len(summed), 1))])
+    hidden[:, len(names) : -1], hidden[-1, -1] = summed[-1, len(names) :], 1.0
+    return summed, hidden, np.array(question.right)
 
 
 def fit(groups: Sequence[Group]) -> CombinerWeights:
@@ -280,10 +294,23 @@ def fit(groups: Sequence[Group]) -> CombinerWeights:
     )
     nones = sorted({name for group in groups for one in group.questions for name in one.none})
     lists = [[_rows(one, names, nones) for one in group.questions] for group in groups]
-    values = fitted(lists, RIDGE, [group.weight for group in groups])
+    layer = fitted_layer(lists, RIDGES, UNITS, SEEDS, [group.weight for group in groups])
+    linear, inner = _rounded(layer.linear), [_rounded(row) for row in layer.inner]
     return CombinerWeights(
-        topic=dict(zip(names, values, strict=False)), none=dict(zip(nones, values[len(names) :], strict=True))
+        topic=dict(zip(names, linear, strict=False)),
+        none=dict(zip(nones, linear[len(names) :], strict=True)),
+        hidden=HiddenUnits(
+            topic=dict(zip(names, inner, strict=False)),
+            none=dict(zip(nones, inner[len(names) : -1], strict=True)),
+            is_none=inner[-1],
+            bias=_rounded(layer.bias),
+            out=_rounded(layer.out),
+        ),
     )
+
+
+def _rounded(values: Floats) -> tuple[float, ...]:
+    return tuple(round(float(value), 4) for value in values)
 
 
 def fit_asked(groups: Sequence[Group], silent: Sequence[CombinerWeights]) -> ModelWeights:

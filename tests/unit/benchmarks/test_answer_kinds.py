@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from support_agent.facts.answer_kinds import KindWeights, inputs
 from tests.benchmarks import answer_kinds as module
 from tests.benchmarks.trades import NOTHING, Question, Trade
+from tests.benchmarks.weights_text import weights_text
 from tests.unit.facts.words import WordEmbedder
 
 ASKED = {
@@ -40,7 +41,7 @@ def test_each_kind_is_learnt_from_the_questions_of_its_own(weights: KindWeights)
 
 def test_what_is_written_is_what_the_program_reads(weights: KindWeights) -> None:
     """Rule: a line for each kind of each set of embedders."""
-    written = module._a_line_each({"minilm": weights.model_dump(), "e5": weights.model_dump()})
+    written = weights_text({"minilm": weights.model_dump(), "e5": weights.model_dump()})
     read: Mapping[str, KindWeights] = TypeAdapter(dict[str, KindWeights]).validate_json(written)
     assert read == {"minilm": weights, "e5": weights}
     assert written.count('"person"') == 2

@@ -20,7 +20,7 @@ from tests.benchmarks.__main__ import invented_numbers
 from tests.benchmarks.companies import COMPANIES, FITTED, QUESTIONS, is_refused, mails_of
 from tests.benchmarks.documents import in_other_words, topics
 from tests.benchmarks.fit import Group, Question, fit, fit_asked, read_votes, told
-from tests.benchmarks.logit import fitted
+from tests.benchmarks.logit import Ridges, fitted, fitted_layer
 from tests.benchmarks.sizes import asked, made
 from tests.fakes_journey import make_company
 from tests.labelled import labels
@@ -55,6 +55,19 @@ def group(name: str, helpful: str, votes: float | None = None) -> Group:
 def test_a_fit_finds_what_tells_right_from_wrong() -> None:
     weights = fit([group("one", "near"), group("two", "near")])
     assert weights.topic["near"] > 3 * abs(weights.topic["noise"])
+
+
+def test_hidden_units_find_what_tells_right_from_wrong_only_together() -> None:
+    """One feature counts where another is high, and the other way round where it is low: no weighted sum says that."""
+    chance = np.random.default_rng(3)
+    lists = []
+    for _ in range(400):
+        rows = chance.choice([-1.0, 1.0], size=(2, 2))
+        rows[1, 0] = rows[0, 0] * rows[0, 1] * -rows[1, 1]  # one of the two has signs that agree
+        lists.append((rows, rows, rows[:, 0] == rows[:, 1]))
+    layer = fitted_layer([lists[:300]], Ridges(0.001, 0.001, 0.001), 4, 2, [1.0])
+    scores = [x @ layer.linear + np.tanh(z @ layer.inner + layer.bias) @ layer.out for x, z, _ in lists[300:]]
+    assert all(right[int(np.argmax(own))] for own, (_, _, right) in zip(scores, lists[300:], strict=True))
 
 
 def test_a_fit_to_other_companies_gives_other_weights() -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from support_agent.config.embedding import EMBEDDERS
 from support_agent.planner.combiner import (
     Calibration,
+    CombinerWeights,
+    HiddenUnits,
     Votes,
     committed,
     features_of,
@@ -81,6 +83,24 @@ def test_an_embedder_that_does_not_read_the_language_has_no_say() -> None:
     for before, after in zip(features_of(one)[0], features_of(other)[0], strict=True):
         differ = {name for name in before if before[name] != after[name]}
         assert not {name for name in differ if name.startswith(named)}
+
+
+def test_hidden_units_add_what_features_say_only_together() -> None:
+    """Rule: they see an option's features beside those of the list, and nothing for a feature that is unknown."""
+    hidden = HiddenUnits(
+        topic={"near": (2.0, 0.0), "unheard": (9.0, 9.0)},
+        none={"topics": (0.0, 1.0)},
+        is_none=(0.0, -3.0),
+        bias=(0.5, 0.0),
+        out=(1.0, 2.0),
+    )
+    weights = CombinerWeights(topic={"near": 1.0}, none={"topics": 0.5}, hidden=hidden)
+    scores = weights.scores([{"near": 0.25}, {}], {"topics": 2.0})
+    of_list = 2 * math.tanh(2.0)
+    assert scores == pytest.approx(
+        [0.25 + math.tanh(1.0) + of_list, math.tanh(0.5) + of_list, 1.0 + math.tanh(0.5) + 2 * math.tanh(-1.0)]
+    )
+    assert weights.model_copy(update={"hidden": None}).scores([{"near": 0.25}, {}], {"topics": 2.0}) == [0.25, 0.0, 1.0]
 
 
 def test_what_is_unknown_is_neither_near_nor_far() -> None:
