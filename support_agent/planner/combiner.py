@@ -282,8 +282,8 @@ def _above(values: Sequence[float | None], place: int) -> float:
 
 def _columns(rows: Sequence[Features], weights: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
     """The weighted sums of features, one for each of the weights of a feature, shape (rows, weights)."""
-    values = np.array([[features.get(name, 0.0) for name in weights] for features in rows])
-    columns: NDArray[np.float64] = values @ np.array([*weights.values()])
+    values = [[features.get(name, 0.0) for name in weights] for features in rows]
+    columns: NDArray[np.float64] = np.reshape(values, (len(rows), len(weights))) @ np.array([*weights.values()])
     return columns
 
 

@@ -66,7 +66,7 @@ def test_sections_that_are_nearly_alike_are_nearly_as_likely() -> None:
     """A difference of a hundredth is not made a certainty where there are but two."""
     policy = document("## One\n\nThe label costs 4 euros.\n\n## Two\n\nNothing else costs anything.\n")
     chances = SectionVote({name: Level() for name in EMBEDDERS}).chances(policy, "what is the weather like", FLUENT)
-    assert 0.5 < chances[0] < 0.65
+    assert 0.5 < chances[0] < 0.7
 
 
 def test_an_embedder_that_does_not_read_the_question_has_no_say() -> None:
