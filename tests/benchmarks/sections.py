@@ -39,7 +39,7 @@ FITTED_TO = ("tuning", *FITTED)
 REPORTED = ("labelled", "rail", "insurer")
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "facts" / WEIGHTS_FILE
 DEFAULT = "e5+minilm+use"
-VERSIONS = {DEFAULT: "section-6", "minilm+use": "section-3"}
+VERSIONS = {DEFAULT: "section-5", "minilm+use": "section-3"}
 """By the names of the embedders; changes with their weights."""
 RIDGE = 0.1
 LEAST = PlannerSettings().threshold_section

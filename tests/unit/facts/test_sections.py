@@ -66,7 +66,7 @@ def test_sections_that_are_nearly_alike_are_nearly_as_likely() -> None:
     """A difference of a hundredth is not made a certainty where there are but two."""
     policy = document("## One\n\nThe label costs 4 euros.\n\n## Two\n\nNothing else costs anything.\n")
     chances = SectionVote({name: Level() for name in EMBEDDERS}).chances(policy, "what is the weather like", FLUENT)
-    assert 0.5 < chances[0] < 0.7
+    assert 0.5 < chances[0] < 0.65
 
 
 def test_an_embedder_that_does_not_read_the_question_has_no_say() -> None:
@@ -109,4 +109,4 @@ def test_the_committed_weights_are_those_of_the_features() -> None:
 
 def test_without_an_embedder_the_weights_are_those_that_were_fitted_without_it() -> None:
     without = SectionVote({name: WordEmbedder(name) for name in ("minilm", "use")})
-    assert (vote().version, without.version) == ("section-6", "section-3")
+    assert (vote().version, without.version) == ("section-5", "section-3")
