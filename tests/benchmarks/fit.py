@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.config.embedding import EmbeddingSettings, set_name
@@ -48,7 +47,7 @@ from support_agent.planner.combiner import (
 )
 from support_agent.planner.topics import topic_option
 from tests.benchmarks.companies import FITTED, Asked, company_questions, demo_questions, demo_settings, open_company
-from tests.benchmarks.logit import TINY, Floats, Ridges, fitted_layer
+from tests.benchmarks.logit import TINY, Floats, Ridges, Shown, fitted_layer
 from tests.benchmarks.weights_text import weights_text
 
 SETS = (("minilm", "use", "e5"), ("minilm", "use"))
@@ -272,11 +271,10 @@ def with_votes(group: Group) -> Group:
     return group._replace(questions=[one._replace(votes=kept.get(one.text, {})) for one in group.questions])
 
 
-def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """What the weighted sum and what the hidden units see, a row an option and a last one for `none`, and the right.
+def _shown(question: Question, names: Sequence[str], nones: Sequence[str]) -> Shown:
+    """A row an option and a last one for `none`; the columns of `none` follow those of the topics.
 
-    The columns of `none` follow those of the topics. The units of every option see those of `none`, and last whether it
-    is `none`.
+    The hidden units of every option see those of `none`, and last whether it is `none`.
     """
     summed = np.zeros((len(question.keys) + 1, len(names) + len(nones)))
     for row, features in enumerate(question.topics):
@@ -284,7 +282,7 @@ def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> tup
     summed[-1, len(names) :] = [question.none.get(name, 0.0) for name in nones]
     hidden = np.hstack([summed, np.zeros((len(summed), 1))])
     hidden[:, len(names) : -1], hidden[-1, -1] = summed[-1, len(names) :], 1.0
-    return summed, hidden, np.array(question.right)
+    return Shown(summed, hidden, np.array(question.right))
 
 
 def fit(groups: Sequence[Group]) -> CombinerWeights:
@@ -293,7 +291,7 @@ def fit(groups: Sequence[Group]) -> CombinerWeights:
         {name for group in groups for one in group.questions for features in one.topics for name in features}
     )
     nones = sorted({name for group in groups for one in group.questions for name in one.none})
-    lists = [[_rows(one, names, nones) for one in group.questions] for group in groups]
+    lists = [[_shown(one, names, nones) for one in group.questions] for group in groups]
     layer = fitted_layer(lists, RIDGES, UNITS, SEEDS, [group.weight for group in groups])
     linear, inner = _rounded(layer.linear), [_rounded(row) for row in layer.inner]
     return CombinerWeights(

@@ -1,7 +1,7 @@
 """Fits a conditional logit: the weights that make the right ones of each list likeliest; or one with hidden units.
 
 What is minimised is the mean negative log-probability of the right options of each company, times what the company
-counts, plus a ridge.
+counts, plus ridges.
 Source: conditional logit as in McFadden 1974; one hidden layer as in Bridle 1990, softmax on top.
 """
 
@@ -19,7 +19,9 @@ TINY = 1e-12
 SMALL = 1e-3
 """Added to a standard deviation, as a feature may be the same everywhere."""
 START_OUT = 0.1
+"""Deviation of what each hidden unit adds to a score when a fit starts."""
 MOST_STEPS = 150
+"""Of a fit with hidden units."""
 Floats = NDArray[np.float64]
 Listed = tuple[Floats, NDArray[np.bool_]]
 """A row an option, shape (options, features), and which are right."""
@@ -33,26 +35,22 @@ class _Block(NamedTuple):
     real: Floats
 
 
-def fitted(
-    companies: Sequence[Sequence[Listed]], ridge: float, company_weights: Sequence[float] | None = None
-) -> list[float]:
+def fitted(companies: Sequence[Sequence[Listed]], ridge: float) -> list[float]:
     """One weight a feature.
 
     Args:
         companies: Of each the lists, one at least; all have the same features.
-        company_weights: What each company counts; 1 without them.
     """
     blocks = [_block(lists) for lists in companies]
-    shares = company_weights or [1.0] * len(blocks)
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = ridge * float(weights @ weights), 2 * ridge * weights
-        for (features, right, real), share in zip(blocks, shares, strict=True):
+        for features, right, real in blocks:
             chances = softmax(features @ weights + real, axis=1)
             hit = np.maximum((chances * right).sum(axis=1), TINY)
-            value -= share * float(np.log(hit).mean())
+            value -= float(np.log(hit).mean())
             wanted = chances * right / hit[:, None]
-            slope = slope + share * np.einsum("nk,nkf->f", chances - wanted, features) / len(features)
+            slope = slope + np.einsum("nk,nkf->f", chances - wanted, features) / len(features)
         return value, slope
 
     start = np.zeros(blocks[0].features.shape[2])
@@ -70,19 +68,29 @@ def _block(lists: Sequence[Listed]) -> _Block:
     return _Block(features, right, real)
 
 
+class Shown(NamedTuple):
+    """One list, a row an option: what the weighted sum sees, what the hidden units see, and which are right."""
+
+    summed: Floats
+    """Shape (options, features)."""
+    hidden: Floats
+    """Shape (options, inputs)."""
+    right: NDArray[np.bool_]
+
+
 class Layer(NamedTuple):
-    """A fit with hidden units (tanh): the score of an option is `x @ linear + tanh(z @ inner + bias) @ out`."""
+    """With hidden units (tanh) the score of an option is `summed @ linear + tanh(hidden @ inner + bias) @ out`."""
 
     linear: Floats
-    """Of `x`, shape (features,)."""
+    """Shape (features,)."""
     inner: Floats
-    """Of `z`, shape (inputs, units)."""
+    """Shape (inputs, units)."""
     bias: Floats
     out: Floats
 
 
 class Ridges(NamedTuple):
-    """What a sum of squares costs, of the weights of a `Layer`; of inner ones after `z` has been standardised."""
+    """What a sum of squares costs, of the weights of a `Layer`; of inner ones after their inputs were standardised."""
 
     linear: float
     inner: float
@@ -90,25 +98,29 @@ class Ridges(NamedTuple):
 
 
 def fitted_layer(
-    companies: Sequence[Sequence[tuple[Floats, Floats, NDArray[np.bool_]]]],
-    ridges: Ridges,
-    units: int,
-    seeds: int,
-    company_weights: Sequence[float],
+    companies: Sequence[Sequence[Shown]], ridges: Ridges, units: int, seeds: int, company_weights: Sequence[float]
 ) -> Layer:
-    """The mean of fits from several starts, as one layer.
+    """The mean of several fits, as one layer with the units of all.
 
     Args:
-        companies: Of each the lists: of each option a row of `x` and one of `z`, and whether it is right.
+        companies: Of each the lists, one at least.
         units: Hidden units of each fit.
+        seeds: How many fits, each from another start.
+        company_weights: What each company counts.
     """
     lists = [one for company in companies for one in company]
-    x, z = np.vstack([one[0] for one in lists]), np.vstack([one[1] for one in lists])
-    right = np.concatenate([one[2] for one in lists])
-    lengths = [len(one[2]) for one in lists]
+    lengths = [len(one.right) for one in lists]
     shares = [share / len(own) for own, share in zip(companies, company_weights, strict=True) for _ in own]
-    mean, deviation = z.mean(axis=0), z.std(axis=0) + SMALL
-    rows = _Rows(x, (z - mean) / deviation, right, np.cumsum([0, *lengths[:-1]]), np.repeat(shares, lengths))
+    hidden = np.vstack([one.hidden for one in lists])
+    mean, deviation = hidden.mean(axis=0), hidden.std(axis=0) + SMALL
+    rows = _Rows(
+        summed=np.vstack([one.summed for one in lists]),
+        hidden=(hidden - mean) / deviation,
+        right=np.concatenate([one.right for one in lists]),
+        starts=np.cumsum([0, *lengths[:-1]]),
+        lengths=np.array(lengths),
+        shares=np.array(shares),
+    )
     fits = [_layer(rows, ridges, units, seed) for seed in range(seeds)]
     inner = np.hstack([one.inner for one in fits]) / deviation[:, None]
     bias = np.concatenate([one.bias for one in fits]) - mean @ inner
@@ -117,47 +129,52 @@ def fitted_layer(
 
 
 class _Rows(NamedTuple):
-    """All options one below the other; a list begins at each of `starts`, and `share` is what its list counts."""
+    """The options of all lists one below the other; of each list where it begins, its length and what it counts."""
 
-    x: Floats
-    z: Floats
+    summed: Floats
+    hidden: Floats
     right: NDArray[np.bool_]
     starts: NDArray[np.int_]
-    share: Floats
+    lengths: NDArray[np.int_]
+    shares: Floats
 
 
 def _layer(rows: _Rows, ridges: Ridges, units: int, seed: int) -> Layer:
     """One fit; small weights to begin with, that differ from unit to unit."""
     chance = np.random.default_rng(seed)
-    features, inputs = rows.x.shape[1], rows.z.shape[1]
-    sizes = np.cumsum([features, inputs * units, units])
-    lengths = np.diff([*rows.starts, len(rows.right)])
-
-    def parts(values: Floats) -> Layer:
-        linear, inner, bias, out = np.split(values, sizes)
-        return Layer(linear, inner.reshape(inputs, units), bias, out)
-
-    def loss(values: Floats) -> tuple[float, Floats]:
-        own = parts(values)
-        hidden = np.tanh(rows.z @ own.inner + own.bias)
-        scores = rows.x @ own.linear + hidden @ own.out
-        raised = np.exp(scores - np.repeat(np.maximum.reduceat(scores, rows.starts), lengths))
-        chances = raised / np.repeat(np.add.reduceat(raised, rows.starts), lengths)
-        hit = np.maximum(np.add.reduceat(chances * rows.right, rows.starts), TINY)
-        value = -float(rows.share[rows.starts] @ np.log(hit))
-        slope = rows.share * (chances - chances * rows.right / np.repeat(hit, lengths))
-        through = (slope[:, None] * own.out) * (1 - hidden**2)
-        slopes = [rows.x.T @ slope, (rows.z.T @ through).ravel(), through.sum(axis=0), hidden.T @ slope]
-        for part, weights, ridge in (
-            (0, own.linear, ridges.linear),
-            (1, own.inner, ridges.inner),
-            (3, own.out, ridges.out),
-        ):
-            value += ridge * float((weights**2).sum())
-            slopes[part] = slopes[part] + 2 * ridge * weights.ravel()
-        return value, np.concatenate(slopes)
-
+    features, inputs = rows.summed.shape[1], rows.hidden.shape[1]
     inner = chance.normal(size=inputs * units) / inputs**0.5
     start = np.concatenate([np.zeros(features), inner, np.zeros(units), START_OUT * chance.normal(size=units)])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS})
-    return parts(found.x)
+    found = minimize(
+        _loss, start, args=(rows, ridges, units), jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS}
+    )
+    return _parts(found.x, rows, units)
+
+
+def _parts(values: Floats, rows: _Rows, units: int) -> Layer:
+    """The weights, which the minimiser wants in one row."""
+    features, inputs = rows.summed.shape[1], rows.hidden.shape[1]
+    linear, inner, bias, out = np.split(values, np.cumsum([features, inputs * units, units]))
+    return Layer(linear, inner.reshape(inputs, units), bias, out)
+
+
+def _loss(values: Floats, rows: _Rows, ridges: Ridges, units: int) -> tuple[float, Floats]:
+    """What is minimised, and its slope in each weight."""
+    own = _parts(values, rows, units)
+    active = np.tanh(rows.hidden @ own.inner + own.bias)
+    scores = rows.summed @ own.linear + active @ own.out
+    raised = np.exp(scores - np.repeat(np.maximum.reduceat(scores, rows.starts), rows.lengths))
+    chances = raised / np.repeat(np.add.reduceat(raised, rows.starts), rows.lengths)
+    hit = np.maximum(np.add.reduceat(chances * rows.right, rows.starts), TINY)
+    value = -float(rows.shares @ np.log(hit))
+    slope = np.repeat(rows.shares, rows.lengths) * (chances - chances * rows.right / np.repeat(hit, rows.lengths))
+    through = (slope[:, None] * own.out) * (1 - active**2)
+    slopes = Layer(rows.summed.T @ slope, rows.hidden.T @ through, through.sum(axis=0), active.T @ slope)
+    for weights, part, ridge in (
+        (own.linear, slopes.linear, ridges.linear),
+        (own.inner, slopes.inner, ridges.inner),
+        (own.out, slopes.out, ridges.out),
+    ):
+        value += ridge * float((weights**2).sum())
+        part += 2 * ridge * weights
+    return value, np.concatenate([part.ravel() for part in slopes])

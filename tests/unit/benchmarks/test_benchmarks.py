@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +22,11 @@ from tests.benchmarks.__main__ import invented_numbers
 from tests.benchmarks.companies import COMPANIES, FITTED, QUESTIONS, is_refused, mails_of
 from tests.benchmarks.documents import in_other_words, topics
 from tests.benchmarks.fit import Group, Question, fit, fit_asked, read_votes, told
-from tests.benchmarks.logit import Ridges, fitted, fitted_layer
+from tests.benchmarks.logit import Layer, Shown, fitted, fitted_layer
 from tests.benchmarks.sizes import asked, made
 from tests.fakes_journey import make_company
 from tests.labelled import labels
+from tests.unit.benchmarks.test_logit import scores
 from tests.unit.tools.fakes import FakeSearch, document
 
 REPORTED = ("rail", "insurer")
@@ -57,17 +60,21 @@ def test_a_fit_finds_what_tells_right_from_wrong() -> None:
     assert weights.topic["near"] > 3 * abs(weights.topic["noise"])
 
 
-def test_hidden_units_find_what_tells_right_from_wrong_only_together() -> None:
-    """One feature counts where another is high, and the other way round where it is low: no weighted sum says that."""
-    chance = np.random.default_rng(3)
-    lists = []
-    for _ in range(400):
-        rows = chance.choice([-1.0, 1.0], size=(2, 2))
-        rows[1, 0] = rows[0, 0] * rows[0, 1] * -rows[1, 1]  # one of the two has signs that agree
-        lists.append((rows, rows, rows[:, 0] == rows[:, 1]))
-    layer = fitted_layer([lists[:300]], Ridges(0.001, 0.001, 0.001), 4, 2, [1.0])
-    scores = [x @ layer.linear + np.tanh(z @ layer.inner + layer.bias) @ layer.out for x, z, _ in lists[300:]]
-    assert all(right[int(np.argmax(own))] for own, (_, _, right) in zip(scores, lists[300:], strict=True))
+def test_the_program_scores_a_question_as_the_fit_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: what is written for the program is the fit, of topics and of `none`, up to what is rounded."""
+    made_of: list[tuple[Sequence[Sequence[Shown]], Layer]] = []
+
+    def kept(lists: Sequence[Sequence[Shown]], *rest: Any) -> Layer:
+        made_of.append((lists, fitted_layer(lists, *rest)))
+        return made_of[-1][1]
+
+    monkeypatch.setattr("tests.benchmarks.fit.fitted_layer", kept)
+    asked = group("one", "near").questions
+    asked = [one._replace(none={"bias": 1.0, "most": place % 7, "lead": place % 3}) for place, one in enumerate(asked)]
+    weights = fit([Group("one", asked, 30.0)])
+    ((((lists,), layer)),) = made_of
+    for one, shown in zip(asked, lists, strict=True):
+        assert weights.scores(one.topics, one.none) == pytest.approx(scores(layer, shown), abs=0.02)
 
 
 def test_a_fit_to_other_companies_gives_other_weights() -> None:
@@ -158,16 +165,13 @@ def test_a_number_that_the_source_does_not_state_is_invented(reply: str, invente
 
 
 def test_the_weights_of_sections_are_those_that_make_the_right_ones_likeliest() -> None:
-    """Every company counts the same, however many questions it has, unless told otherwise."""
+    """Every company counts the same, however many questions it has."""
     helpful = [(np.array([[1.0, 0.3], [0.0, 0.3], [0.0, 0.3]]), np.array([True, False, False]))] * 3
     contrary = [(np.array([[0.6, 1.0], [0.0, 0.0], [0.0, 0.5]]), np.array([False, True, False]))]
     weights = fitted([helpful, contrary], 0.1)
     assert weights[0] > 0 > weights[1]
     assert fitted([helpful * 9, contrary], 0.1) == pytest.approx(weights, abs=1e-3)
     assert fitted([helpful + contrary], 0.1) != pytest.approx(weights, abs=1e-2)
-    assert fitted([helpful, contrary], 0.1, [3.0, 1.0]) == pytest.approx(
-        fitted([helpful] * 3 + [contrary], 0.1), abs=1e-3
-    )
     questions = [sections.Asked("?", document(1), features, tuple(map(bool, right))) for features, right in helpful]
     assert "3 of 3 right at the top, 3 among" in sections.told("shop", questions, weights)
     assert "0 of 3 right at the top" in sections.told("shop", questions, [-weight for weight in weights])
