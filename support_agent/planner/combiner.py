@@ -6,7 +6,8 @@ its votes are added. The weights were fitted on many companies (`combiner.json`,
 tests.benchmarks.fit`); `support-agent calibrate` adjusts them to one company.
 
 Invariant: the probabilities add up to one; unknown features count as zero. Checked by
-tests/unit/planner/test_combiner.py. Source: conditional logit as in McFadden 1974.
+tests/unit/planner/test_combiner.py. Source: conditional logit as in McFadden 1974, with one hidden layer as in Bridle
+1990.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ class Calibration(Frozen):
 
 
 class HiddenUnits(Frozen):
-    """A layer of units (tanh) that see an option's features beside those of the whole list, 1..n.
+    """1..n hidden units (tanh), each of which sees an option's features beside those of the whole list.
 
-    Each tuple has one weight a unit: of a feature of a topic, of a feature of the list, which the units of every option
-    see, of being `none`, the constant, and what the unit adds to the score.
+    Each tuple has one weight a unit: of a feature of a topic; of a feature of the list, which counts for every option;
+    of being `none`; the constant; and of the unit in the score.
     """
 
     topic: dict[str, tuple[float, ...]]
@@ -71,9 +72,9 @@ class HiddenUnits(Frozen):
     out: tuple[float, ...]
 
     def scores(self, topics: Sequence[Features], none: Features) -> list[float]:
-        """What they add to the score of each topic and, last, of `none`."""
-        every = np.array(self.bias) + _columns([none], self.none)
-        of_topics = _columns(topics, self.topic) + every
+        """What the units add to the score of each topic and, last, of `none`."""
+        every = np.array(self.bias) + _unit_sums([none], self.none)
+        of_topics = _unit_sums(topics, self.topic) + every
         values: list[float] = (np.tanh(np.vstack([of_topics, every + np.array(self.is_none)])) @ self.out).tolist()
         return values
 
@@ -280,11 +281,16 @@ def _above(values: Sequence[float | None], place: int) -> float:
     return 0.0 if own is None else own - fmean(value for value in values if value is not None)
 
 
-def _columns(rows: Sequence[Features], weights: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
-    """The weighted sums of features, one for each of the weights of a feature, shape (rows, weights)."""
+def _unit_sums(rows: Sequence[Features], weights: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
+    """The weighted sums of features for each unit, shape (rows, units).
+
+    Args:
+        rows: Features of each option, 0..n.
+        weights: One weight a unit, by feature.
+    """
     values = [[features.get(name, 0.0) for name in weights] for features in rows]
-    columns: NDArray[np.float64] = np.reshape(values, (len(rows), len(weights))) @ np.array([*weights.values()])
-    return columns
+    sums: NDArray[np.float64] = np.reshape(values, (len(rows), len(weights))) @ np.array([*weights.values()])
+    return sums
 
 
 def _dot(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
