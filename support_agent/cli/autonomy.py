@@ -113,11 +113,11 @@ def export(
 
     They lie in a folder that is named by the labels that they were made from.
     """
-    from support_agent.app.wiring import open_store
+    from support_agent.app.wiring import existing_store
     from support_agent.ops.people_labels import export as write
 
     group_config, group_json = context.obj
-    with open_store(settings_of(config or group_config)) as store:
+    with existing_store(settings_of(config or group_config)) as store:
         made = write(store, folder)
     text = f"{made.folder}: {made.mails} labelled mails, {made.left_out} labels are not exact and left out"
     print_data(made, as_json or group_json, text)

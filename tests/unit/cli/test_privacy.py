@@ -10,6 +10,7 @@ import pytest
 
 from support_agent.cli import main as cli
 from support_agent.errors import ConfigError
+from support_agent.store.connections import restoring_folder
 from support_agent.store.lock import among_workers
 from tests.fakes_journey import ANNA, JAMES, Office, write
 
@@ -100,17 +101,49 @@ def test_no_brands_keys_are_rotated_beside_a_worker_of_another(
 
 
 @pytest.mark.parametrize(
-    "command", [("forget", ANNA), ("export", ANNA, "--out", "anna.zip"), ("keys", "unreadable"), ("audit", "verify")]
+    "command",
+    [
+        ("forget", ANNA),
+        ("export", ANNA, "--out", "anna.zip"),
+        ("keys", "seal"),
+        ("keys", "rotate", "new.key"),
+        ("keys", "unreadable"),
+        ("audit", "list"),
+        ("audit", "verify"),
+        ("audit", "head"),
+        ("cases",),
+        ("show", "c1"),
+        ("why", "c1"),
+        ("case", "close", "c1"),
+        ("replay", "--all"),
+        ("outbox",),
+        ("outbox", "give-up", "m1-answer"),
+        ("coverage",),
+        ("autonomy", "export", "labels"),
+    ],
+    ids=" ".join,
 )
 def test_no_command_says_that_nothing_is_kept_while_the_stores_file_is_away(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     """Failure: an empty store was made in its place, and the person was told that nothing was kept about them."""
     (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "sqlite:///{tmp_path}/away.sqlite3"\n')
+    (tmp_path / "new.key").write_text("11" * 32)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="put it back"):
         run(capsys, *command)
-    assert [path.name for path in tmp_path.iterdir()] == ["support-agent.toml"]
+    assert {path.name for path in tmp_path.iterdir()} == {"support-agent.toml", "new.key"}
+
+
+def test_a_store_that_is_half_restored_is_not_said_to_be_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: a person is told how to finish the restore, not to put a file back."""
+    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "sqlite:///{tmp_path}/half.sqlite3"\n')
+    restoring_folder(tmp_path / "half.sqlite3").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="restore of this store was interrupted"):
+        run(capsys, "forget", ANNA)
 
 
 def test_nothing_is_forgotten_of_one_brand_while_the_store_of_another_is_away(
