@@ -221,6 +221,9 @@ def choosable(store: Store, outbox_id: str, choice: OutboxChoice) -> OutboxEntry
     if why := RULES[choice].refused.get(record.status):
         raise PermanentError(f"{outbox_id} is {record.status}: {why}", code="outbox_status")
     if choice is OutboxChoice.RETRY and store.sealing.unreadable([record.mail_id]):
-        why = "its key is gone, so it cannot be read and sent; `support-agent outbox give-up` takes it off the list"
+        why = (
+            "its key is gone, so it cannot be read and sent: unless today's keys can be put back, "
+            "`support-agent outbox give-up` takes it off the list"
+        )
         raise PermanentError(f"{outbox_id}: {why}", code="no_key")
     return record

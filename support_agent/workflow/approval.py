@@ -149,7 +149,7 @@ class Approval:
             raise PermanentError(f"{outbox_id} was deleted just now", code="no_outbox")
         return row
 
-    def _stale(self, row: OutboxRecord, final: FinalAnswer) -> str:
+    def _stale(self, row: OutboxEntry, final: FinalAnswer) -> str:
         """What in an answer is not so in the customer's account any more, or ""; a person's approval does not help.
 
         Raises:

@@ -32,7 +32,7 @@ from tests.fakes_desk import lines_of, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
 from tests.fakes_page import Browser
 from tests.fakes_sealed import SEALS, lose_keys, sealed_office
-from tests.unit.reporting import NAMES, answered, naming, report
+from tests.unit.reporting import NAMES, answered, naming, proposed, report
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, HUMAN, PACKET, PERSON_REPLY, REFUND, one, state, text_of
 
 GONE = pytest.mark.parametrize("is_destroyed", [True, False])
@@ -101,6 +101,20 @@ def test_a_mail_that_cannot_be_read_is_not_sent_again_and_a_person_is_told_what_
     with pytest.raises(PermanentError, match=r"its key is gone.*give-up"):
         choose(office.store, office.settings, outbox_id, OutboxChoice.RETRY, office.clock)
     assert [entry.status for entry in entries(office.store, office.clock())] == [OutboxStatus.UNCERTAIN]
+
+
+@GONE
+def test_an_answer_that_cannot_be_read_is_not_approved_but_undone_and_nothing_is_learnt_of_it(
+    office: Office, *, is_destroyed: bool
+) -> None:
+    """Failure: what it said was read to be judged, so it waited for a person for ever."""
+    record = proposed(office)
+    lose_keys(office.store, [record.mail_id], is_destroyed=is_destroyed)
+    with pytest.raises(PermanentError, match="keys unreadable"):
+        choose(office.store, office.settings, record.id, OutboxChoice.APPROVE, office.clock)
+    done = choose(office.store, office.settings, record.id, OutboxChoice.UNDO, office.clock)
+    assert (done.status, done.is_new) == (OutboxStatus.CANCELLED, True)
+    assert office.store.labels.of(record.mail_id) == ()
 
 
 def uncertain_and_unreadable(office: Office, *, is_destroyed: bool) -> OutboxId:
