@@ -62,17 +62,21 @@ def file_exists(path: Path, what: str) -> bool:
 
 
 def require_file(url: URL) -> None:
-    """Refuse a SQLite store whose file is not there; a PostgreSQL server says so itself.
+    """Refuse a SQLite store whose file is not there or is empty; a PostgreSQL server says so itself.
 
     Raises:
-        ConfigError: it is not there, or only half restored.
+        ConfigError: it is not there, has no byte, or is only half restored.
     """
     path = Path(url.database or "")
-    if url.drivername != "sqlite" or file_exists(path, "the database"):
+    if url.drivername != "sqlite":
         return
+    is_there = file_exists(path, "the database")
     if restoring_folder(path).exists():
         raise _half_restored()
-    what = f"there is no store {path}: the first `support-agent run` creates it"
+    if is_there and path.stat().st_size:
+        return
+    found = f"the store {path} is empty" if is_there else f"there is no store {path}"
+    what = f"{found}: the first `support-agent run` creates it"
     raise ConfigError(f"{what}; if there was one, put it back or correct store.url", code="no_store")
 
 

@@ -146,6 +146,32 @@ def test_a_store_that_is_half_restored_is_not_said_to_be_away(
         run(capsys, "forget", ANNA)
 
 
+def test_no_command_says_that_nothing_is_kept_while_the_stores_file_has_lost_its_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: a file system that was repaired left it with none, and the audit log was called whole."""
+    (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "sqlite:///{tmp_path}/lost.sqlite3"\n')
+    (tmp_path / "lost.sqlite3").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="is empty.*put it back"):
+        run(capsys, "audit", "verify")
+    assert (tmp_path / "lost.sqlite3").stat().st_size == 0
+
+
+def test_nothing_is_forgotten_of_one_brand_while_the_store_of_another_is_half_restored(
+    office: Office, empty_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the first brand's was done before the other's was refused."""
+    office.handle(write("Can I get a refund?"))
+    shutil.copy(empty_store, tmp_path / "other.sqlite3")
+    (tmp_path / "other.sqlite3.restoring").mkdir()
+    write_brands(tmp_path, str(office.store.database.url), f"sqlite:///{tmp_path}/other.sqlite3")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="was interrupted"):
+        run(capsys, "forget", ANNA)
+    assert len(office.store.cases.recent(5)) == 1
+
+
 def test_nothing_is_forgotten_of_one_brand_while_the_store_of_another_is_away(
     office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
