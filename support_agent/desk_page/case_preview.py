@@ -16,7 +16,7 @@ from support_agent.errors import SupportAgentError
 from support_agent.ops.explain import queries_of
 from support_agent.ops.provenance_report import lines_of
 from support_agent.outbound.rendered_mail import RenderedMail
-from support_agent.store.records import CaseId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import CaseId, OutboxEntry, OutboxId, OutboxStatus, OutgoingKind
 from support_agent.tools.person_choice import PersonChoice
 from support_agent.workflow.desk_commands import Offer
 from support_agent.workflow.wired import Wired
@@ -86,9 +86,9 @@ def choice_in(text: str | None) -> PersonChoice | None:
     return choice
 
 
-def row_of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxRecord:
+def row_of_case(desk: Desk, case_id: CaseId, outbox_id: str) -> OutboxEntry:
     """A mail of the outbox that is about this case."""
-    row = desk.store.outbox.get(OutboxId(outbox_id))
+    row = desk.store.deliveries.entry(OutboxId(outbox_id))
     if row is None or row.case_id != case_id:
         raise NotFound
     return row

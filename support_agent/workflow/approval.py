@@ -104,6 +104,8 @@ class Approval:
     def undo(self, outbox_id: OutboxId, by: Approver, *, is_repeated: bool = False) -> Callable[[], object]:
         """What undoes an answer that leaves by itself: a person gets the case, and the answer is corrected.
 
+        One that cannot be read is undone unjudged: its key may be back before it leaves.
+
         Args:
             is_repeated: As in `of`.
         Raises:
@@ -111,10 +113,11 @@ class Approval:
         """
         stored = self.store.deliveries.entry(outbox_id) if is_repeated else None
         row = stored or choosable(self.store, outbox_id, OutboxChoice.UNDO)
-        final = self._final(row)
+        final = None if self.store.sealing.unreadable([row.mail_id]) else self._final(row)
 
         def undo() -> None:
-            self.autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, self.now())
+            if final is not None:
+                self.autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, self.now())
             self.store.deliveries.update(row.id, CANCELLED, by.by, by.detail, self.now(), (READY,))
 
         return undo

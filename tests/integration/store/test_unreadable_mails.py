@@ -12,6 +12,7 @@ import pytest
 from support_agent.cases.case_words import thread_before
 from support_agent.cli import case_printing
 from support_agent.config.settings import CompanySettings
+from support_agent.core.modes import Mode
 from support_agent.errors import PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.autonomy_report import label_by_hand, titles_of
@@ -29,7 +30,7 @@ from support_agent.watch.causes import causes
 from support_agent.workflow.approval import choose
 from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
 from tests.fakes_desk import lines_of, told
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, write
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, with_autonomy, write
 from tests.fakes_page import Browser
 from tests.fakes_sealed import SEALS, lose_keys, sealed_office
 from tests.unit.reporting import NAMES, answered, naming, proposed, report
@@ -115,6 +116,20 @@ def test_an_answer_that_cannot_be_read_is_not_approved_but_undone_and_nothing_is
     done = choose(office.store, office.settings, record.id, OutboxChoice.UNDO, office.clock)
     assert (done.status, done.is_new) == (OutboxStatus.CANCELLED, True)
     assert office.store.labels.of(record.mail_id) == ()
+
+
+@GONE
+def test_a_person_keeps_an_answer_that_cannot_be_read_from_leaving_on_the_page(
+    office: Office, *, is_destroyed: bool
+) -> None:
+    """Failure: the button was there, and did nothing; a key that was put back in time sent the answer after all."""
+    office = with_autonomy(office, start=Mode.AUTO, hold_s=600)
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    record = office.sent(mail_id)[ANSWER]
+    lose_keys(office.store, [mail_id], is_destroyed=is_destroyed)
+    assert "The answer does not leave." in Browser(office).act(f"/cases/{record.case_id}", "undo")
+    (entry,) = office.store.deliveries.named(record.message_id)
+    assert entry.status is OutboxStatus.CANCELLED
 
 
 def uncertain_and_unreadable(office: Office, *, is_destroyed: bool) -> OutboxId:
