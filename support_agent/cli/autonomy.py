@@ -84,7 +84,7 @@ def judge(
     from support_agent.ops.autonomy_report import label_by_hand, report
 
     group_config, group_json = context.obj
-    with _opened(config or group_config) as (store, settings, titles):
+    with _opened(config or group_config, must_exist=True) as (store, settings, titles):
         label = label_by_hand(store, settings, titles, case, done, now())
         found = [one for one in report(store, settings, titles) if one.key in label.keys]
     print_data(found, as_json or group_json, printing.autonomy(found))
@@ -97,7 +97,7 @@ def unjudge(
     """Undo the last judgement in a case, whoever made it, and what it lowered."""
     from support_agent.ops.autonomy_report import unlabel
 
-    with _opened(config or context.obj[0]) as (store, settings, _):
+    with _opened(config or context.obj[0], must_exist=True) as (store, settings, _):
         unlabel(store, settings, case, now())
     typer.echo("undone")
 
@@ -154,13 +154,19 @@ def _show(config: Path | None, as_json: bool, item: str | None = None) -> None:
 
 
 @contextmanager
-def _opened(config: Path | None) -> Iterator[tuple[Store, Settings, dict[str, str]]]:
-    """The store, the settings, and the titles of the company's items."""
-    from support_agent.app.wiring import open_store
+def _opened(config: Path | None, *, must_exist: bool = False) -> Iterator[tuple[Store, Settings, dict[str, str]]]:
+    """The store, the settings, and the titles of the company's items.
+
+    Args:
+        must_exist: Refuse a SQLite store whose file is away; modes may be set before the first start.
+    """
+    from support_agent.app.wiring import open_store, require_store
     from support_agent.company.company import Company
     from support_agent.ops.autonomy_report import titles_of
 
     settings = settings_of(config)
+    if must_exist:
+        require_store(settings)
     titles = titles_of(Company.load(settings.company))
     with open_store(settings) as store:
         yield store, settings, titles

@@ -120,6 +120,8 @@ def test_no_brands_keys_are_rotated_beside_a_worker_of_another(
         ("outbox", "give-up", "m1-answer"),
         ("coverage",),
         ("autonomy", "export", "labels"),
+        ("autonomy", "judge", "abcdefghij", "same"),
+        ("autonomy", "unjudge", "abcdefghij"),
     ],
     ids=" ".join,
 )
@@ -153,13 +155,17 @@ def test_no_command_says_that_nothing_is_kept_while_the_stores_file_has_lost_its
     (tmp_path / "support-agent.toml").write_text(f'[store]\nurl = "sqlite:///{tmp_path}/lost.sqlite3"\n')
     (tmp_path / "lost.sqlite3").touch()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="is empty.*put it back"):
+    with pytest.raises(ConfigError, match=r"is empty.*put it back"):
         run(capsys, "audit", "verify")
     assert (tmp_path / "lost.sqlite3").stat().st_size == 0
 
 
 def test_nothing_is_forgotten_of_one_brand_while_the_store_of_another_is_half_restored(
-    office: Office, empty_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    office: Office,
+    empty_store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Failure: the first brand's was done before the other's was refused."""
     office.handle(write("Can I get a refund?"))
