@@ -64,6 +64,33 @@ UNITS, SEEDS = 16, 5
 RIDGE_ASKED = 0.01
 SHORTLIST = PlannerSettings().shortlist
 SEED = 14
+ABOUT = (
+    "{}",
+    "{}?",
+    "I have a question about {}: how does it work?",
+    "Please tell me about {}.",
+    "Ich brauche Auskunft: {}",
+    "{}, comment ça marche ?",
+    "¿Cómo funciona {}?",
+)
+"""Asks for what a title promises."""
+BESIDE = (
+    "Who is the boss of {}?",
+    "May a journalist quote you on {}?",
+    "I dreamt of {} last night.",
+    "Which of your competitors is best at {}?",
+    "I saw your advertisement about {} on a bus. Who made it?",
+    "My book has a chapter on {}: shall I send you a copy?",
+    "Why did you choose the name {}?",
+    "What does {} have to do with football?",
+    "Wer von euch hat den Text über {} geschrieben?",
+    "Wie viele Leute fragen im Monat nach {}?",
+    "Quel est le salaire de ceux qui s'occupent de {} ?",
+    "J'écris une thèse sur {}, puis-je visiter vos bureaux ?",
+    "¿Desde qué año se habla de {} en vuestro sector?",
+    "Un mio amico lavora con {}, lo conoscete?",
+)
+"""Names a title and asks for something that no page of a company says."""
 
 
 class Question(NamedTuple):
@@ -112,6 +139,7 @@ def main() -> None:
                 for group in groups:
                     record(group, settings, committed(models))
                 return
+            groups += [title_group(name, settings) for name in ("demo", *FITTED)]
             groups += intent_groups(args.intents, settings) if args.intents else []
             kept[set_name(models)] = fit_and_tell(set_name(models), groups).model_dump()
     if not args.dry:
@@ -134,7 +162,9 @@ def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
 
 
 def trade(group: Group) -> str:
-    """Companies made of the same public questions are left out together."""
+    """A company with the questions of its titles, and companies made of the same public questions, are left out
+    together.
+    """
     return group.name.partition("-")[0]
 
 
@@ -144,6 +174,27 @@ def own_group(name: str, settings: Settings) -> Group:
         search = _search(name, settings, topics_of(company))
         asked = demo_questions(search.read) if name == "demo" else company_questions(name, search.read)
         return with_votes(Group(name, [_question(search, one) for one in asked], WITH_DOCUMENTS))
+
+
+def title_group(name: str, settings: Settings) -> Group:
+    """Questions with the titles of a company in them."""
+    with open_company(name, settings) as company:
+        topics = topics_of(company)
+    group = f"{name}-titles"
+    return Group(group, _questions(group, settings, topics, title_questions(topics)))
+
+
+def title_questions(topics: Sequence[Topic]) -> list[Asked]:
+    """Of each title one question that it answers, and one that is beside it.
+
+    Whoever writes to a company knows its words: that they stand in a question does not answer it.
+    """
+    rng = random.Random(SEED)
+    return [
+        Asked(question=rng.choice(asking).format(topic.title), topics=(key,), language="en")
+        for topic in topics
+        for asking, key in ((ABOUT, topic.key), (BESIDE, NONE_KEY))
+    ]
 
 
 def _questions(name: str, settings: Settings, topics: Sequence[Topic], asked: Sequence[Asked]) -> list[Question]:

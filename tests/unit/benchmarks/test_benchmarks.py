@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support_agent.company.company import Company
-from support_agent.facts.topics import topics_of
+from support_agent.facts.topics import Topic, topics_of
 from support_agent.ops.evals.mail_labels import topic_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, CombinerWeights, ModelWeights, Votes, committed
@@ -21,7 +21,7 @@ from tests.benchmarks import sections
 from tests.benchmarks.__main__ import invented_numbers
 from tests.benchmarks.companies import COMPANIES, FITTED, QUESTIONS, is_refused, mails_of
 from tests.benchmarks.documents import in_other_words, topics
-from tests.benchmarks.fit import Group, Question, fit, fit_asked, read_votes, told
+from tests.benchmarks.fit import Group, Question, fit, fit_asked, read_votes, title_questions, told
 from tests.benchmarks.logit import Layer, Shown, fitted, fitted_layer
 from tests.benchmarks.sizes import asked, made
 from tests.fakes_journey import make_company
@@ -75,6 +75,13 @@ def test_the_program_scores_a_question_as_the_fit_did(monkeypatch: pytest.Monkey
     ((((lists,), layer)),) = made_of
     for one, shown in zip(asked, lists, strict=True):
         assert weights.scores(one.topics, one.none) == pytest.approx(scores(layer, shown), abs=0.02)
+
+
+def test_of_each_title_one_question_is_answered_and_one_that_only_names_it_is_not() -> None:
+    made = title_questions([Topic(key="document:1", title="Refunds"), Topic(key="field:plan", title="Your plan")])
+    assert [one.topics for one in made] == [("document:1",), (NONE_KEY,), ("field:plan",), (NONE_KEY,)]
+    assert all(title in one.question for title, one in zip(("Refunds",) * 2 + ("Your plan",) * 2, made, strict=True))
+    assert len({one.question for one in made}) == 4
 
 
 def test_a_fit_to_other_companies_gives_other_weights() -> None:
