@@ -46,7 +46,7 @@ def test_a_store_is_backed_up_lost_and_restored(program: ForkedProgram, workspac
 def test_the_companys_files_are_written_into_a_new_folder(
     program: ForkedProgram, workspace: Path, tmp_path: Path
 ) -> None:
-    assert program.run("cases", folder=workspace).code == 0
+    assert program.run("autonomy", folder=workspace).code == 0
     archive = program.run("backup", "create", tmp_path / "backups", folder=workspace).out.strip()
     to = tmp_path / "new"
     written = program.run("restore", archive, "--to", to, folder=tmp_path)
@@ -62,7 +62,7 @@ def test_the_companys_files_are_written_into_a_new_folder(
 def test_only_the_newest_backups_are_kept_and_a_damaged_one_is_found(
     program: ForkedProgram, workspace: Path, tmp_path: Path
 ) -> None:
-    assert program.run("cases", folder=workspace).code == 0
+    assert program.run("autonomy", folder=workspace).code == 0
     made = [program.run("backup", tmp_path / "b", "--keep", "2", folder=workspace).out.strip() for _ in range(3)]
     assert [Path(path).exists() for path in made] == [False, True, True]
     part = Path(made[2], "files", CONFIG_FILE)

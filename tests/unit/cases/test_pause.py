@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -179,10 +180,12 @@ def test_pause_that_cannot_be_written_is_a_usage_error(config: Path, capsys: pyt
     assert "make that file by hand" in capsys.readouterr().err
 
 
-def test_list_of_cases_says_that_the_agent_is_paused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_of_cases_says_that_the_agent_is_paused(
+    empty_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On stderr: stdout is data."""
-    config = tmp_path / "support-agent.toml"
-    config.write_text("")
+    config, store = tmp_path / "support-agent.toml", shutil.copy(empty_store, tmp_path / "store.sqlite3")
+    config.write_text(f'[store]\nurl = "sqlite:///{store}"\n')
     run("pause", "--reason", "wrong policy", "--config", config)
     capsys.readouterr()
     assert run("cases", "--json", "--config", config) == 0
