@@ -158,7 +158,7 @@ def _opened(config: Path | None, *, must_exist: bool = False) -> Iterator[tuple[
     """The store, the settings, and the titles of the company's items.
 
     Args:
-        must_exist: Refuse a SQLite store whose file is away; modes may be set before the first start.
+        must_exist: Refuse a database without a store; modes may be set before the first start.
     """
     from support_agent.app.wiring import open_store, require_store
     from support_agent.company.company import Company

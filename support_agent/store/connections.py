@@ -62,7 +62,7 @@ def file_exists(path: Path, what: str) -> bool:
 
 
 def require_file(url: URL) -> None:
-    """Refuse a SQLite store whose file is not there or is empty; a PostgreSQL server says so itself.
+    """Refuse a SQLite store whose file is not there or is empty.
 
     Raises:
         ConfigError: it is not there, has no byte, or is only half restored.
@@ -75,9 +75,17 @@ def require_file(url: URL) -> None:
         raise _half_restored()
     if is_there and path.stat().st_size:
         return
-    found = f"the store {path} is empty" if is_there else f"there is no store {path}"
+    raise no_store(f"the store {path} is empty" if is_there else f"there is no store {path}")
+
+
+def no_store(found: str) -> ConfigError:
+    """The refusal of a database in which there is no store.
+
+    Args:
+        found: What is there instead.
+    """
     what = f"{found}: the first `support-agent run` creates it"
-    raise ConfigError(f"{what}; if there was one, put it back or correct store.url", code="no_store")
+    return ConfigError(f"{what}; if there was one, put it back or correct store.url", code="no_store")
 
 
 class StoreFile:
