@@ -69,8 +69,6 @@ class SearchSettings(Frozen):
     """The sources that are asked; none: the search is off."""
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 8.0
     """Longest wait for one source, including the pages that it names."""
-    passages: Annotated[int, Field(ge=1, le=100)] = 10
-    """Number of nearest chunks that a search returns."""
     results_per_source: Annotated[int, Field(ge=1, le=50)] = 10
     """Results used from each source, each with the source's excerpt."""
     pages_per_source: Annotated[int, Field(ge=0, le=20)] = 3

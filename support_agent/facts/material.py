@@ -17,14 +17,13 @@ class Passage(SentenceRange):
 
     `score` orders the passages of one search and says nothing across searches; of a web page it is the cosine with the
     question, -1..1. A web page's `source` is its address, `heading` its title, and `found_by` names the web sources
-    that found it. With `is_excerpt`, `text` is what these show of the page, and the positions count in that.
+    that found it.
     """
 
     heading: str = ""
     text: str
     score: float = 0.0
     found_by: tuple[str, ...] = ()
-    is_excerpt: bool = False
 
     @property
     def shown(self) -> str:

@@ -57,7 +57,7 @@ class AttackingWeb:
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """`n` pages, each with the question's own words first."""
-        given = {"first": 0, "last": 1, "heading": "", "score": 0.01, "found_by": ("google",), "is_excerpt": False}
+        given = {"first": 0, "last": 1, "heading": "", "score": 0.01, "found_by": ("google",)}
         return tuple(
             Passage.model_validate({"source": f"https://page{i}.example/", "text": text, **given})
             for i in range(n)

@@ -22,7 +22,7 @@ import structlog
 from support_agent.config.search import SearchSettings, Service
 from support_agent.config.settings import ModelSettings
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.web.merged_search import Merged
+from support_agent.facts.material import Passage
 from support_agent.facts.web.open_search import open_merged_search
 from support_agent.models.embedding.minilm import MiniLM
 from support_agent.models.pinned import EMBEDDING_MODEL
@@ -36,6 +36,10 @@ from tests.servers.web import web_server
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SEED = 1
+PASSAGES = 10
+"""How many each search finds."""
+
+Found = Sequence[Passage]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -89,25 +93,25 @@ def _honest(asked: QuestionSet) -> Known:
     return {**known, Service.SITE: tuple(dict.fromkeys((*known[Service.SITE], *known[Service.GOOGLE])))}
 
 
-def _counted(done: Attacked, question: Question, clean: Merged, poisoned: Merged) -> Attacked:
-    others = [one.text for one in poisoned.passages if one.found_by != (Service.GOOGLE.value,)]
+def _counted(done: Attacked, question: Question, clean: Found, poisoned: Found) -> Attacked:
+    others = [one.text for one in poisoned if one.found_by != (Service.GOOGLE.value,)]
     return Attacked(
         searches=done.searches + 1,
-        poison_found=done.poison_found + (len(others) < len(poisoned.passages)),
+        poison_found=done.poison_found + (len(others) < len(poisoned)),
         right_with=done.right_with + _is_right(poisoned, question),
         right_without=done.right_without + _is_right(clean, question),
-        others_changed=done.others_changed + (others != [one.text for one in clean.passages][: len(others)]),
+        others_changed=done.others_changed + (others != [one.text for one in clean][: len(others)]),
     )
 
 
-def _asked(settings: SearchSettings, embedder: TextEmbedder, question: Question) -> Merged:
+def _asked(settings: SearchSettings, embedder: TextEmbedder, question: Question) -> Found:
     search = open_merged_search(settings, embedder, lambda: NOW)
     assert search is not None
-    return search.search(question.question)
+    return search.find(question.question, PASSAGES)
 
 
-def _is_right(found: Merged, question: Question) -> bool:
-    return any(is_contained(question.answer, passage.text) for passage in found.passages)
+def _is_right(found: Found, question: Question) -> bool:
+    return any(is_contained(question.answer, passage.text) for passage in found)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,12 @@ Source: LLM-ENHANCER, Algorithm 2 (merged search).
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
-from pydantic import Field
 
 from support_agent.config.search import SearchSettings
-from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
 from support_agent.facts.chunks import Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
@@ -33,29 +30,10 @@ from support_agent.facts.web.sources import WebSource
 log = structlog.get_logger(__name__)
 
 PUBLISHED = in_characters(400, 100)
-Outcome = Literal["found", "kept", "timed_out", "failed"]
-
-
-class SourceReport(Frozen):
-    """The result of one source in one search; `why` is "" if it answered."""
-
-    name: str
-    outcome: Outcome
-    pages: int = Field(ge=0)
-    seconds: float
-    why: str = ""
-
-
-class Merged(Frozen):
-    """The passages nearest to a question, nearest first, and a report of each source."""
-
-    query: str
-    passages: tuple[Passage, ...]
-    reports: tuple[SourceReport, ...]
 
 
 class _Answer(NamedTuple):
-    report: SourceReport
+    source: str
     pages: Sequence[WebPage]
 
 
@@ -76,21 +54,17 @@ class MergedSearch:
         clock: Clock,
         *,
         cutting: Cutting = PUBLISHED,
-        stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
         """Ask nothing yet.
 
         Args:
-            sources: In the order of the reports.
             clock: The time, for the age of cached pages.
             cutting: The length of the chunks of pages.
-            stopwatch: Seconds, for the reports.
         """
         self._sources = tuple(sources)
         self._settings = settings
         self._clock = clock
         self._cutting = cutting
-        self._stopwatch = stopwatch
         bounds = {"max_age_s": settings.cache_max_age_s}
         self._collection = PageCollection(embedder, max_bytes=settings.cache_max_bytes, **bounds)
         self._kept: BoundedCache[tuple[str, str], tuple[WebPage, ...]] = BoundedCache(
@@ -98,53 +72,36 @@ class MergedSearch:
         )
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
-        """At most n passages nearest to a question, nearest first; none if no source answers."""
-        return self.search(question, n).passages
-
-    def search(self, question: str, n: int | None = None) -> Merged:
-        """Ask every source, and search their pages.
+        """At most n passages nearest to a question, nearest first; none if no source answers.
 
         Args:
-            question: Any text; the part that is sent is the result's `query`.
-            n: How many passages, at most; by default `search.passages`.
+            question: Any text; only its `public_query` is sent.
         """
         query = public_query(question)
         answers = asyncio.run(self._ask_all(query)) if query else []
-        chunks = self._chunks(question, answers)
-        passages = self._nearest(question, chunks, self._settings.passages if n is None else n)
-        return Merged(query=query, passages=passages, reports=tuple(one.report for one in answers))
+        return self._nearest(question, self._chunks(question, answers), n)
 
     async def _ask_all(self, query: str) -> list[_Answer]:
         return list(await asyncio.gather(*(self._ask(source, query) for source in self._sources)))
 
     async def _ask(self, source: WebSource, query: str) -> _Answer:
         """Ask one source within its time; it never raises. Results are cached, failures are not."""
-        started_s = self._stopwatch()
         kept = self._kept.get((source.name, query), self._clock())
         if kept is not None:
-            return self._answer(source, "kept", kept, started_s)
+            return _Answer(source.name, kept)
         try:
             deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
             async with asyncio.timeout_at(deadline):
                 pages = tuple(await source.search(query, deadline))
         except TimeoutError:
-            return self._answer(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
+            return _failed(source, f"no answer within {self._settings.timeout_s:g} s")
         except SupportAgentError as error:
-            return self._answer(source, "failed", (), started_s, str(error))
+            return _failed(source, str(error))
         except Exception as error:  # an answer that we cannot read must not affect other sources
-            return self._answer(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
+            return _failed(source, f"unexpected {type(error).__name__}")
         n_bytes = sum(len(page.text.encode()) + len(page.address) for page in pages)
         self._kept.put((source.name, query), pages, n_bytes=n_bytes, now=self._clock())
-        return self._answer(source, "found", pages, started_s)
-
-    def _answer(
-        self, source: WebSource, outcome: Outcome, pages: Sequence[WebPage], started_s: float, why: str = ""
-    ) -> _Answer:
-        seconds = self._stopwatch() - started_s
-        if why:
-            log.warning("search_source_failed", source=source.name, outcome=outcome, why=why)
-        report = SourceReport(name=source.name, outcome=outcome, pages=len(pages), seconds=seconds, why=why)
-        return _Answer(report, pages)
+        return _Answer(source.name, pages)
 
     def _chunks(self, question: str, answers: Sequence[_Answer]) -> list[_Chunk]:
         """The distinct chunks to compare, in the order of the sources."""
@@ -166,6 +123,11 @@ class MergedSearch:
         return tuple(_passage(chunks[index], score) for index, score in nearest[:n])
 
 
+def _failed(source: WebSource, why: str) -> _Answer:
+    log.warning("search_source_failed", source=source.name, why=why)
+    return _Answer(source.name, ())
+
+
 def _merged_pages(answers: Sequence[_Answer]) -> list[tuple[WebPage, tuple[str, ...]]]:
     """The distinct pages, with the sources that named them.
 
@@ -174,11 +136,11 @@ def _merged_pages(answers: Sequence[_Answer]) -> list[tuple[WebPage, tuple[str, 
     read: dict[str, WebPage] = {}
     shown: dict[tuple[str, str], WebPage] = {}
     named: dict[str, tuple[str, ...]] = {}
-    for report, pages in answers:
+    for source, pages in answers:
         for page in pages:
-            named[page.address] = _union(named.get(page.address, ()), (report.name,))
+            named[page.address] = _union(named.get(page.address, ()), (source,))
             if page.is_excerpt:
-                shown.setdefault((page.address, report.name), page)
+                shown.setdefault((page.address, source), page)
             else:
                 read.setdefault(page.address, page)
     whole = [(page, named[address]) for address, page in read.items()]
@@ -210,5 +172,4 @@ def _passage(chunk: _Chunk, score: float) -> Passage:
         text=chunk.piece.text,
         score=score,
         found_by=chunk.found_by,
-        is_excerpt=chunk.page.is_excerpt,
     )

@@ -33,9 +33,11 @@ from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Cutting, in_characters
 from support_agent.facts.grading_words import DRAFT_ORDER, QUESTION
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.material import named
-from support_agent.facts.web.merged_search import Merged, MergedSearch
+from support_agent.facts.material import Passage, named
+from support_agent.facts.web.merged_search import MergedSearch
 from support_agent.facts.web.open_search import open_sources
+from support_agent.facts.web.pages import WebPage
+from support_agent.facts.web.sources import WebSource
 from support_agent.models.judge import Judge
 from support_agent.models.opening import open_embedder
 from support_agent.models.writer import Material, Writer
@@ -58,10 +60,51 @@ ChunkOption = Annotated[str, typer.Option(metavar="SIZE/OVERLAP", help="Of the c
 LiveOption = Annotated[bool, typer.Option("--live", help="Ask the sources of [search] in the configuration.")]
 
 
-class Searcher(Protocol):
-    """`facts.web.merged_search.MergedSearch`."""
+class Searched(NamedTuple):
+    """What a search found, how many seconds each source took, and the names of those that gave no answer."""
 
-    def search(self, question: str, n: int | None = None) -> Merged: ...
+    passages: tuple[Passage, ...]
+    seconds: tuple[float, ...]
+    failed: tuple[str, ...]
+
+
+class Searcher(Protocol):
+    """`TimedSearch`."""
+
+    def search(self, question: str, n: int) -> Searched: ...
+
+
+class TimedSource:
+    """A web source that notes how long it took, and whether it failed."""
+
+    def __init__(self, source: WebSource) -> None:
+        self.name = source.name
+        self.seconds = 0.0
+        self.has_failed = False
+        self._source = source
+
+    async def search(self, query: str, deadline: float) -> Sequence[WebPage]:
+        started_s = time.monotonic()
+        self.has_failed = True
+        try:
+            pages = await self._source.search(query, deadline)
+            self.has_failed = False
+            return pages
+        finally:
+            self.seconds = time.monotonic() - started_s
+
+
+class TimedSearch:
+    """The product's merged search, over sources that are timed."""
+
+    def __init__(self, settings: SearchSettings, embedder: TextEmbedder, cutting: Cutting) -> None:
+        self._sources = [TimedSource(source) for source in open_sources(settings, utc_now)]
+        self._merged = MergedSearch(self._sources, embedder, settings, utc_now, cutting=cutting)
+
+    def search(self, question: str, n: int) -> Searched:
+        passages = self._merged.find(question, n)
+        failed = tuple(source.name for source in self._sources if source.has_failed)
+        return Searched(passages, tuple(source.seconds for source in self._sources), failed)
 
 
 class Parts(NamedTuple):
@@ -176,11 +219,11 @@ def _from_web(question: Question, sources: Sequence[Service], parts: Parts) -> A
     texts = [passage.text for passage in found.passages]
     material = [*named(texts), (QUESTION, question.question)]
     draft, write_s = _written(WEB_ORDER, material, parts) if texts else ("", 0.0)
-    each = [report.seconds for report in found.reports]
+    each = found.seconds
     waits = Waits(search=seconds, slowest_source=max(each, default=0.0), sum_of_sources=sum(each), write=write_s)
-    failed = tuple(report.name for report in found.reports if report.why)
     is_found = is_contained(question.answer, "\n".join(texts))
-    return _judged(question, draft, parts).model_copy(update={"waits": waits, "failed": failed, "is_found": is_found})
+    done = {"waits": waits, "failed": found.failed, "is_found": is_found}
+    return _judged(question, draft, parts).model_copy(update=done)
 
 
 def _written(order: str, material: Material, parts: Parts) -> tuple[str, float]:
@@ -287,9 +330,8 @@ def searches(
 ) -> Callable[[Sequence[Service]], Searcher]:
     """Opens the product's merged search among some of the sources, each time one that remembers nothing."""
 
-    def opened(sources: Sequence[Service]) -> MergedSearch:
-        chosen = settings.model_copy(update={"sources": tuple(sources)})
-        return MergedSearch(open_sources(chosen, utc_now), embedder, chosen, utc_now, cutting=cutting)
+    def opened(sources: Sequence[Service]) -> TimedSearch:
+        return TimedSearch(settings.model_copy(update={"sources": tuple(sources)}), embedder, cutting)
 
     return opened
 

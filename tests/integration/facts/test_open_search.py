@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from support_agent.config.search import SearchSettings, Service
-from support_agent.facts.web.merged_search import Merged
+from support_agent.facts.material import Passage
 from support_agent.facts.web.open_search import open_merged_search
 from tests.fakes_search import HandClock
 from tests.servers.search_services import KEY, Article, duckduckgo, pages, searxng, serper, site, wikipedia
@@ -17,6 +18,7 @@ from tests.servers.web import Answering, Reply, WebServer, web_server
 from tests.unit.facts.words import WordEmbedder
 
 QUESTION = "how long does a refund take"
+N = 10
 ARTICLES = tuple(
     Article(f"{name}-refund", f"{name} refund", f"The refund of {name} does take {number} days long.")
     for number, name in enumerate(("google", "duckduckgo", "searxng", "wikipedia", "site"), start=1)
@@ -67,16 +69,16 @@ def world(**sick: Answering) -> Iterator[tuple[SearchSettings, dict[str, WebServ
         )
 
 
-def searched(settings: SearchSettings, embedder: WordEmbedder | None = None) -> Merged:
-    """The answer of a search of these settings."""
+def searched(settings: SearchSettings, embedder: WordEmbedder | None = None) -> tuple[Passage, ...]:
+    """The passages that a search of these settings finds."""
     search = open_merged_search(settings, embedder or WordEmbedder(), HandClock())
     assert search is not None
-    return search.search(QUESTION)
+    return search.find(QUESTION, N)
 
 
-def said(result: Merged) -> set[str]:
+def said(found: Sequence[Passage]) -> set[str]:
     """Which sources' articles are among the passages."""
-    return {name for passage in result.passages for name in passage.found_by}
+    return {name for passage in found for name in passage.found_by}
 
 
 def test_without_sources_there_is_no_search() -> None:
@@ -85,12 +87,9 @@ def test_without_sources_there_is_no_search() -> None:
 
 def test_every_source_is_asked_and_all_are_merged() -> None:
     with world() as (settings, servers):
-        result = searched(settings)
+        found = searched(settings)
         assert all(server.asked for server in servers.values())
-    assert [(report.name, report.outcome) for report in result.reports] == [
-        (name, "found") for name in ("google", "duckduckgo", "searxng", "wikipedia", "site")
-    ]
-    assert said(result) == {"google", "duckduckgo", "searxng", "wikipedia", "site"}
+    assert said(found) == {"google", "duckduckgo", "searxng", "wikipedia", "site"}
 
 
 @pytest.mark.parametrize("sickness", SICK)
@@ -99,19 +98,17 @@ def test_a_sick_source_costs_only_itself(name: str, sickness: str) -> None:
     """Rule: what the others find is the same, in the same order with the same scores."""
     with world() as (settings, _):
         healthy = searched(settings)
-    with world(**{name: lambda _: SICK[sickness]}) as (settings, servers):
-        result = searched(settings)
+    with world(**{name: lambda _: SICK[sickness]}) as (settings, servers), capture_logs() as events:
+        found = searched(settings)
         assert not servers[name].ended.is_set()
-    assert said(result) == said(healthy) - {name}
-    outcomes = {report.name: report.outcome for report in result.reports}
-    assert outcomes.pop(name) in {"failed", "timed_out"}
-    assert set(outcomes.values()) == {"found"}
+    assert said(found) == said(healthy) - {name}
+    assert [event["source"] for event in events if event["event"] == "search_source_failed"] == [name]
 
-    def lines(merged: Merged) -> list[tuple[str, float]]:
-        return [(one.text, one.score) for one in merged.passages if name not in one.found_by]
+    def lines(passages: Sequence[Passage]) -> list[tuple[str, float]]:
+        return [(one.text, one.score) for one in passages if name not in one.found_by]
 
-    assert [text for text, _ in lines(result)] == [text for text, _ in lines(healthy)]
-    assert [score for _, score in lines(result)] == pytest.approx([score for _, score in lines(healthy)])
+    assert [text for text, _ in lines(found)] == [text for text, _ in lines(healthy)]
+    assert [score for _, score in lines(found)] == pytest.approx([score for _, score in lines(healthy)])
 
 
 def test_a_poisoned_source_adds_text_and_nothing_else() -> None:
@@ -124,13 +121,13 @@ def test_a_poisoned_source_adds_text_and_nothing_else() -> None:
         web = stack.enter_context(web_server(pages(bad)))
         settings, _ = stack.enter_context(world(google=serper(bad, web.url)))
         origins = (*settings.private_origins, web.url)
-        result = searched(settings.model_copy(update={"private_origins": origins}))
+        found = searched(settings.model_copy(update={"private_origins": origins}))
         assert web.paths == ["/google-refund"]
-    assert said(result) == said(healthy)
-    poisoned = [one for one in result.passages if one.found_by == ("google",)]
+    assert said(found) == said(healthy)
+    poisoned = [one for one in found if one.found_by == ("google",)]
     assert {one.source for one in poisoned} == {f"{web.url}/google-refund"}
-    assert [one.text for one in result.passages if one.found_by != ("google",)] == [
-        one.text for one in healthy.passages if one.found_by != ("google",)
+    assert [one.text for one in found if one.found_by != ("google",)] == [
+        one.text for one in healthy if one.found_by != ("google",)
     ]
 
 
@@ -139,8 +136,8 @@ def test_a_question_asked_twice_is_asked_and_embedded_once() -> None:
     with world() as (settings, servers):
         search = open_merged_search(settings, embedder, HandClock())
         assert search is not None
-        first = search.search(QUESTION)
+        first = search.find(QUESTION, N)
         requests: dict[str, Any] = {name: len(server.asked) for name, server in servers.items()}
-        assert search.search(QUESTION).passages == first.passages
+        assert search.find(QUESTION, N) == first
         assert {name: len(server.asked) for name, server in servers.items()} == requests
     assert len(embedder.embedded) == len(set(embedder.embedded))

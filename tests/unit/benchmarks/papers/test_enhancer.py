@@ -10,7 +10,6 @@ from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError
 from support_agent.facts.grading_words import PASSAGE
 from support_agent.facts.material import Passage
-from support_agent.facts.web.merged_search import Merged, SourceReport
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Draft, Material, most_tokens
@@ -25,6 +24,7 @@ from tests.benchmarks.papers.enhancer import (
     Parts,
     Report,
     Row,
+    Searched,
     cutting_of,
     evaluate,
     searches,
@@ -62,27 +62,17 @@ class Told:
         self.sources = sources
         self.stopwatch = stopwatch
 
-    def search(self, question: str, n: int | None = None) -> Merged:
+    def search(self, question: str, n: int) -> Searched:
         self.stopwatch.seconds += max(SECONDS[source] for source in self.sources)
         passages = [
             Passage(
-                source="https://a.example/", first=0, last=0, heading="", text=text, score=1.0, found_by=(source,),
-                is_excerpt=False,
+                source="https://a.example/", first=0, last=0, heading="", text=text, score=1.0, found_by=(source,)
             )
             for source in reversed(self.sources)
             for word, text in SAYS.get(source, {}).items() if word in question
         ]  # fmt: skip
-        reports = [
-            SourceReport(
-                name=source,
-                outcome="found",
-                pages=1,
-                seconds=SECONDS[source],
-                why="HTTP 500" if source is Service.WIKIPEDIA else "",
-            )
-            for source in self.sources
-        ]
-        return Merged(query=question, passages=tuple(passages[:n]), reports=tuple(reports))
+        failed = tuple(source for source in self.sources if source is Service.WIKIPEDIA)
+        return Searched(tuple(passages[:n]), tuple(SECONDS[source] for source in self.sources), failed)
 
 
 class Repeating:

@@ -33,9 +33,8 @@ def test_the_products_sources_find_their_own_pages() -> None:
     known = known_by(ARTICLES, 3)
     with local_web(known, delay=0.0) as settings:
         search = MergedSearch(open_sources(settings, HandClock()), WordEmbedder(), settings, HandClock())
-        found = search.search("How tall is the mill?", 100)
-    assert [report.outcome for report in found.reports] == ["found"] * len(known)
+        found = search.find("How tall is the mill?", 100)
     texts = {service.value: {article.text for article in own} for service, own in known.items()}
-    assert {name for passage in found.passages for name in passage.found_by} == set(texts)
-    for passage in found.passages:
+    assert {name for passage in found for name in passage.found_by} == set(texts)
+    for passage in found:
         assert all(passage.text.removeprefix("Home\n") in texts[name] for name in passage.found_by)
