@@ -108,4 +108,4 @@ def back_up(settings: Settings, folder: Path) -> Path:
 def put_back(archive: Path, settings: Settings, *, is_exact: bool = False, may_replace: bool = False) -> Restored:
     """Restore a backup where these settings have the store."""
     brands = {"": settings}
-    return restore(archive, brands, packaged("migrations"), NOON, HOLDER, may_replace=may_replace, is_exact=is_exact)
+    return restore(archive, brands, NOON, HOLDER, may_replace=may_replace, is_exact=is_exact)

@@ -18,7 +18,6 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.database_url import normalise_url, shown_url
 from support_agent.config.facts import Retrieve
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.observing import UNOBSERVED, Observer
 from support_agent.facts.opening import open_rooms, open_search
@@ -26,7 +25,6 @@ from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import open_model
 from support_agent.models.progress import Progress
 from support_agent.store.connections import no_store, require_file
-from support_agent.store.keys import key_settings
 from support_agent.store.store import Store
 from support_agent.transport.submission import Transport
 
@@ -125,25 +123,16 @@ def require_store(settings: Settings) -> None:
     """
     url = normalise_url(settings.store.url)
     require_file(url)
-    with _store(settings) as store:
+    with Store.of(settings.store) as store:
         if store.database.revision() is None:
             raise no_store(f"{shown_url(url)} has no store")
 
 
 def open_store(settings: Settings) -> Store:
     """Open the database of cases, which is created if need be, and upgrade it to the current schema."""
-    store = _store(settings)
+    store = Store.of(settings.store)
     store.upgrade()
     return store
-
-
-def _store(settings: Settings) -> Store:
-    return Store.open(
-        settings.store.url,
-        packaged("migrations"),
-        timeout_s=settings.store.timeout_s,
-        keys=key_settings(settings.store),
-    )
 
 
 def engine_records_of(settings: Settings, brand: str) -> Callable[[Sequence[str]], int]:

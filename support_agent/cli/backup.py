@@ -125,7 +125,6 @@ def restore(
     nobody can open the store until the same command has finished it.
     """
     from support_agent.config.loading import load_brands
-    from support_agent.config.packaged_files import packaged
     from support_agent.ops.backup.archive import verify as verify_archive
     from support_agent.ops.backup.company_files import restore_files
     from support_agent.ops.backup.restoring import restore as restore_backup
@@ -142,7 +141,6 @@ def restore(
     done = restore_backup(
         archive,
         {"": settings, **load_brands(settings)},
-        packaged("migrations"),
         now(),
         this_process("restoring"),
         may_replace=replace,

@@ -16,7 +16,6 @@ from pathlib import Path
 import idna
 
 from support_agent.cases.route import own_addresses
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
@@ -129,7 +128,7 @@ def traces_of(store: Store, person: PersonAddresses, folder: Path, results: Path
 
 def _aside(store: Store) -> tuple[str, ...]:
     url = store.database.url.render_as_string(hide_password=False)
-    return target_of(url, packaged("migrations"), ASIDE_TIMEOUT_S, has_engine=False).left()
+    return target_of(url, ASIDE_TIMEOUT_S, has_engine=False).left()
 
 
 def _spelt(address: str) -> bytes:

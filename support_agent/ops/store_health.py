@@ -17,7 +17,6 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.cases.routing import BY_HAND
 from support_agent.config.database_url import normalise_url
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.clock import SET_CLOCK, why_impossible
 from support_agent.core.cursor import Cursor
@@ -314,12 +313,7 @@ def look_at_clock(settings: Settings, now: datetime, released: datetime) -> Iter
 @contextmanager
 def _store(settings: Settings) -> Iterator[Store | None]:
     """The case database; None if its SQLite file is missing: opening would create it."""
-    with Store.open(
-        settings.store.url,
-        packaged("migrations"),
-        timeout_s=settings.store.timeout_s,
-        keys=key_settings(settings.store),
-    ) as store:
+    with Store.of(settings.store) as store:
         url = normalise_url(settings.store.url)
         is_missing = url.drivername == "sqlite" and not Path(url.database or "").exists()
         yield None if is_missing else store

@@ -12,12 +12,14 @@ from types import TracebackType
 from typing import Self
 
 from support_agent.config.database_url import normalise_url
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import StoreSettings
 from support_agent.store.audit import Audit
 from support_agent.store.cases import Cases
 from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database
 from support_agent.store.deliveries import Deliveries
-from support_agent.store.keys import KeySettings
+from support_agent.store.keys import KeySettings, key_settings
 from support_agent.store.labels import Labels
 from support_agent.store.leases import Leases
 from support_agent.store.mails import Mails
@@ -69,6 +71,11 @@ class Store:
     persons: Persons
     sealing: Sealing
     audit: Audit
+
+    @classmethod
+    def of(cls, settings: StoreSettings) -> Self:
+        """Open the store of the settings; see `open`."""
+        return cls.open(settings.url, packaged("migrations"), timeout_s=settings.timeout_s, keys=key_settings(settings))
 
     @classmethod
     def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0, keys: KeySettings | None = None) -> Self:

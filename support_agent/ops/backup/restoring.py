@@ -53,7 +53,6 @@ class Restored(NamedTuple):
 def restore(
     archive: Path,
     brands: Mapping[str, Settings],
-    migrations_dir: Path,
     now: datetime,
     holder: str,
     *,
@@ -73,15 +72,12 @@ def restore(
         PermanentError: the backup is damaged. In each case nothing was changed.
     """
     manifest = verify(archive)
-    _refuse_unfit(manifest, brands, migrations_dir, is_exact)
+    _refuse_unfit(manifest, brands, is_exact)
     timeout_s = brands[""].store.timeout_s
     with ExitStack() as held:
         for settings in brands.values():
             held.enter_context(only_process(settings.store.url, holder, timeout_s=timeout_s))
-        targets = {
-            brand: target_of(one.store.url, migrations_dir, timeout_s, has_engine=brand == "")
-            for brand, one in brands.items()
-        }
+        targets = {brand: target_of(one.store.url, timeout_s, has_engine=brand == "") for brand, one in brands.items()}
         if (kept := _finish_earlier(targets, now)) is not None:
             return Restored(manifest, True, kept)
         _refuse_full(manifest, targets, brands, is_exact=is_exact, may_replace=may_replace)
@@ -117,7 +113,7 @@ def put_in_doubt(store: Store, made_at: datetime, now: datetime, imap: ImapSetti
     return uncertain
 
 
-def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations_dir: Path, is_exact: bool) -> None:
+def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], is_exact: bool) -> None:
     """Refuse a backup that this program, or this configuration, cannot take."""
     if set(manifest.stores) != set(brands):
         has, wants = (", ".join(sorted(filter(None, names))) or "none" for names in (manifest.stores, brands))
@@ -127,7 +123,7 @@ def _refuse_unfit(manifest: Manifest, brands: Mapping[str, Settings], migrations
         if copy.kind == "postgresql" and not is_postgresql(settings.store.url):
             what = "the backup is of a store on PostgreSQL, and store.url names a SQLite file"
             raise ConfigError(f"{what}: name a database of PostgreSQL", code="backup")
-        with Store.open(settings.store.url, migrations_dir, keys=key_settings(settings.store)) as store:
+        with Store.of(settings.store) as store:
             if not store.database.knows(copy.schema_version):
                 raise _newer(manifest, f"schema {copy.schema_version}", f"schemas up to {store.database.head()}")
     if is_exact and not manifest.is_quiet:

@@ -21,6 +21,7 @@ from typing import Protocol
 from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
 from support_agent.config.database_url import normalise_url
+from support_agent.config.packaged_files import packaged
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
@@ -81,13 +82,13 @@ class Target(Protocol):
         """Stores that lie aside, replaced or staged by earlier restores: each with what deletes it."""
 
 
-def target_of(url: str, migrations_dir: Path, timeout_s: float, *, has_engine: bool) -> Target:
+def target_of(url: str, timeout_s: float, *, has_engine: bool) -> Target:
     """The target of a store's URL; `has_engine`: the engine's records are beside this store."""
     parsed = normalise_url(url)
     if parsed.drivername == "sqlite":
         engine = Path(str(normalise_url(engine_url(url)).database)) if has_engine else None
-        return FileTarget(Path(str(parsed.database)), engine, migrations_dir, timeout_s)
-    return ServerTarget(parsed, migrations_dir, timeout_s, has_engine=has_engine)
+        return FileTarget(Path(str(parsed.database)), engine, timeout_s)
+    return ServerTarget(parsed, timeout_s, has_engine=has_engine)
 
 
 class FileTarget:
@@ -97,10 +98,9 @@ class FileTarget:
     come in `new` and the ones before in `old`; at the end it is `.replaced-TIME`.
     """
 
-    def __init__(self, path: Path, engine: Path | None, migrations_dir: Path, timeout_s: float) -> None:
+    def __init__(self, path: Path, engine: Path | None, timeout_s: float) -> None:
         self._files = {"store": path} | ({"engine": engine} if engine is not None else {})
         self._path = path
-        self._migrations_dir = migrations_dir
         self._timeout_s = timeout_s
         self._unfinished = path.with_name(f"{path.name}.restore-unfinished")
         self._restoring = restoring_folder(path)
@@ -133,7 +133,7 @@ class FileTarget:
 
     def staged(self, keys: KeySettings) -> Store:
         url = URL.create("sqlite", database=str(self._unfinished / "new" / "store"))
-        return Store.open(url.render_as_string(), self._migrations_dir, timeout_s=self._timeout_s, keys=keys)
+        return Store.open(url.render_as_string(), packaged("migrations"), timeout_s=self._timeout_s, keys=keys)
 
     def pledge(self) -> None:
         self._refuse_open_files()
@@ -209,9 +209,8 @@ def _is_open_elsewhere(path: Path) -> bool:
 class ServerTarget:
     """Tables of a PostgreSQL database: schemas take the place of folders, and one transaction exchanges the tables."""
 
-    def __init__(self, url: URL, migrations_dir: Path, timeout_s: float, *, has_engine: bool) -> None:
+    def __init__(self, url: URL, timeout_s: float, *, has_engine: bool) -> None:
         self._url = url
-        self._migrations_dir = migrations_dir
         self._timeout_s = timeout_s
         self._has_engine = has_engine
         self._unfinished = f"{RESTORING}_unfinished"
@@ -274,7 +273,7 @@ class ServerTarget:
         options = f"{given if isinstance(given, str) else ' '.join(given)} -csearch_path={self._unfinished}".strip()
         url = self._url.update_query_dict({"options": options})
         name = url.render_as_string(hide_password=False)
-        return Store.open(name, self._migrations_dir, timeout_s=self._timeout_s, keys=keys)
+        return Store.open(name, packaged("migrations"), timeout_s=self._timeout_s, keys=keys)
 
     def pledge(self) -> None:
         with self._connected() as connection:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import read, verify
@@ -60,7 +59,7 @@ def mails(brands: Brands) -> list[list[bytes]]:
 
 def put_back(archive: Path, brands: Brands, *, is_exact: bool = False) -> Restored:
     settings = {brand: one.settings for brand, one in brands.items()}
-    return restore(archive, settings, packaged("migrations"), NOON, HOLDER, may_replace=True, is_exact=is_exact)
+    return restore(archive, settings, NOON, HOLDER, may_replace=True, is_exact=is_exact)
 
 
 @pytest.fixture

@@ -357,7 +357,7 @@ def test_schemas_that_restores_left_aside_are_named(postgres_store_url: str) -> 
     with Store.open(postgres_store_url, MIGRATIONS) as store:
         with store.database.write() as connection:
             connection.exec_driver_sql("CREATE SCHEMA support_agent_replaced_20261120t120000z")
-        target = target_of(postgres_store_url, MIGRATIONS, 5.0, has_engine=False)
+        target = target_of(postgres_store_url, 5.0, has_engine=False)
         (left,) = target.left()
     assert left.endswith("DROP SCHEMA support_agent_replaced_20261120t120000z CASCADE")
 
