@@ -96,7 +96,7 @@ def rotate(
             alone.enter_context(only_process(store.url, this_process("rotating keys"), timeout_s=store.timeout_s))
         for settings in mailboxes:
             with open_store(settings) as opened:
-                count = opened.database.vault.rotate(master)
+                count = opened.database.vault.keys.rotate(master)
                 opened.audit.add(AuditEvent.KEYS_ROTATED, "the operator", now(), {"keys": count})
             typer.echo(f"{count} keys wrapped again: set store.master_key_file to {new} before the next start")
 

@@ -197,7 +197,7 @@ class Database:
 
     def purge(self) -> None:
         """Remove deleted rows and destroyed keys from the files as well: write-ahead logs, and PostgreSQL's tables."""
-        self.vault.purge()
+        self.vault.keys.purge()
         with mapped_errors(self._file):
             purge(self._engine, [table.name for table in TableRow.metadata.sorted_tables])
 

@@ -126,7 +126,7 @@ class Retention:
             mails = _old_mails(connection, instant, cases)
             delete_whole(connection, self.database.vault, cases, mails)
         if mails:
-            self.database.vault.purge()
+            self.database.vault.keys.purge()
         return Deleted(cases=len(cases), mails=len(mails))
 
 

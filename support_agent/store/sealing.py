@@ -116,7 +116,7 @@ class Sealing:
 
     def unreadable(self, mail_ids: Collection[MailId]) -> set[MailId]:
         """Those of these mails whose key is gone: neither they nor what was made of them can be read any more."""
-        destroyed, missing = self.database.vault.lost(mail_ids)
+        destroyed, missing = self.database.vault.keys.lost(mail_ids)
         unreadable = set(map(MailId, destroyed))
         for part in batches(sorted(missing)):
             with self.database.read() as connection:
@@ -132,7 +132,7 @@ class Sealing:
             is_certain: Only those whose key was destroyed; a key that is missing may still be somewhere.
         """
         is_sealed = dict(self._mails())
-        destroyed, missing = self.database.vault.lost(is_sealed.keys())
+        destroyed, missing = self.database.vault.keys.lost(is_sealed.keys())
         lost = set(destroyed if is_certain else destroyed | {mail_id for mail_id in missing if is_sealed[mail_id]})
         with self.database.read() as connection:
             of_lost = [select(MailRow.case_id).where(col(MailRow.id).in_(part)) for part in batches(sorted(lost))]
@@ -144,7 +144,7 @@ class Sealing:
             with self.database.write() as connection:
                 delete_whole(connection, self.database.vault, cases, sorted(lost))
                 audit.append(connection, AuditEvent.FORGOTTEN, "the operator", at, {"unreadable": deleted.model_dump()})
-            self.database.vault.purge()
+            self.database.vault.keys.purge()
         return deleted
 
     def _mails(self) -> Iterator[tuple[str, bool]]:

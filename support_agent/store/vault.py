@@ -23,11 +23,10 @@ from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from pydantic import SecretStr
 from sqlalchemy import URL
 
 from support_agent.errors import PermanentError
-from support_agent.store.keys import NONCE_BYTES, Keys, KeySettings, Lost
+from support_agent.store.keys import NONCE_BYTES, Keys, KeySettings
 
 MAGIC = b"\x00SA1"
 TEXT_MAGIC = "\x01sealed1:"
@@ -91,18 +90,6 @@ class Vault:
         with self._lock:
             for mail_id in mail_ids:
                 self._known.pop(mail_id, None)
-
-    def purge(self) -> None:
-        """Remove destroyed keys from the files as well; see `Keys.purge`."""
-        self.keys.purge()
-
-    def lost(self, mail_ids: Collection[str]) -> Lost:
-        """Those of these mails that have no key; see `Keys.lost`."""
-        return self.keys.lost(mail_ids)
-
-    def rotate(self, master: SecretStr) -> int:
-        """Wrap every key with another master key; return how many. The caller stores the new master key."""
-        return self.keys.rotate(master)
 
     def close(self) -> None:
         """Close the connections; the next use opens them again."""

@@ -58,7 +58,7 @@ class Place(NamedTuple):
         with Store.open(self.url, packaged("migrations"), keys=SEALS) as store:
             assert [mail.id for mail in store.mails.find()] == [mail_id_of(OTHERS)], killed_at
             gone = {mail_id_of(raw) for raw in (ASKED, BOUNCE)}
-            assert store.database.vault.lost(gone).destroyed == gone, killed_at
+            assert store.database.vault.keys.lost(gone).destroyed == gone, killed_at
             assert store.mails.raw(mail_id_of(OTHERS)) == OTHERS
             assert store.audit.verify().problem == ""
         assert deletion.delete_records(engine_url(self.url), sorted(gone)) == 0, killed_at

@@ -116,7 +116,7 @@ def test_a_backup_made_before_cannot_be_read_after(office: Office, tmp_path: Pat
     shutil.copy(tmp_path / "store.sqlite3", backup)
     kept = office.store.persons.find([ANNA])
     office.store.persons.forget(kept, NOON, {})
-    assert office.store.database.vault.lost([anna, james]) == Lost(frozenset({anna}), frozenset())
+    assert office.store.database.vault.keys.lost([anna, james]) == Lost(frozenset({anna}), frozenset())
 
     keys = SEALS._replace(
         url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}", master_key_file=tmp_path / "store-master.key"
@@ -137,7 +137,7 @@ def test_retention_destroys_the_keys_as_well(office: Office) -> None:
     mail_id, _ = office.handle(asks())
     office.store.retention.run(StoreSettings(retention_days=7), office.clock().replace(year=2027))
     assert office.store.mails.find() == ()
-    assert office.store.database.vault.lost([mail_id]) == Lost(frozenset({mail_id}), frozenset())
+    assert office.store.database.vault.keys.lost([mail_id]) == Lost(frozenset({mail_id}), frozenset())
 
 
 def test_bytes_that_retention_emptied_stop_nothing(office: Office) -> None:
@@ -393,7 +393,7 @@ def test_every_key_that_was_stored_during_a_rotation_is_opened_by_the_new_master
         assert seal(1)
         sealing = threads.map(seal, range(2, 200))
         with Store.open(postgres_store_url, MIGRATIONS, keys=old) as other:
-            other.database.vault.rotate(new.master_key)
+            other.database.vault.keys.rotate(new.master_key)
         assert not (list(sealing)[-1] and seal(200))
     with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store:
         assert all(store.database.vault.open(one) == b"words" for one in sealed)
@@ -420,7 +420,7 @@ def test_a_key_that_is_destroyed_during_a_rotation_stays_destroyed(
             return unwrapped(one, wrapped)
 
         monkeypatch.setattr(rotating, "_unwrapped", destroyed_meanwhile)
-        other.database.vault.rotate(new.master_key)
+        other.database.vault.keys.rotate(new.master_key)
     with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store, pytest.raises(PermanentError) as refused:
         store.database.vault.open(box)
     assert refused.value.code == "forgotten"

@@ -92,9 +92,9 @@ def test_a_destroyed_key_is_gone_from_the_file_and_opens_nothing(vault: Vault, t
         )
     assert any(wrapped in path.read_bytes() for path in tmp_path.iterdir())
     vault.destroy([ONE, NEVER])
-    vault.purge()
+    vault.keys.purge()
     assert not any(wrapped in path.read_bytes() for path in tmp_path.iterdir())
-    assert vault.lost([ONE, TWO, NEVER]) == Lost(frozenset({ONE}), frozenset({NEVER}))
+    assert vault.keys.lost([ONE, TWO, NEVER]) == Lost(frozenset({ONE}), frozenset({NEVER}))
     with pytest.raises(PermanentError) as refused:
         vault.open(box)
     assert refused.value.code == "forgotten"
@@ -233,7 +233,7 @@ def test_the_master_key_is_changed_without_touching_the_store(vault: Vault, tmp_
     """Rule: rotation wraps the keys again; the old master key opens nothing any more."""
     box, new = vault.seal(ONE, b"words"), SecretStr("11" * 32)
     old = tmp_path / "old"
-    assert vault.rotate(new) == 2
+    assert vault.keys.rotate(new) == 2
     vault.close()
     shutil.copytree(tmp_path, old)
     with pytest.raises(ConfigError, match="another one"):
@@ -249,13 +249,13 @@ def test_no_key_is_stored_with_a_master_key_that_another_process_has_replaced(va
     """
     vault.seal(ONE, b"words")
     other, new = vault_in(tmp_path), SecretStr("11" * 32)
-    other.rotate(new)
+    other.keys.rotate(new)
     with pytest.raises(ConfigError, match="another one"):
         vault.seal(TWO, b"more")
     other.close()
     after = vault_in(tmp_path, KeySettings(seals=True, master_key=new))
     assert after.open(after.seal(TWO, b"more")) == b"more"
-    assert after.rotate(SecretStr("22" * 32)) == 3
+    assert after.keys.rotate(SecretStr("22" * 32)) == 3
 
 
 @given(st.one_of(st.binary(), st.binary().map(lambda tail: MAGIC + tail)))
