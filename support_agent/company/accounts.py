@@ -97,12 +97,11 @@ class Accounts:
         return hashlib.sha256(self._file.text.encode()).hexdigest()
 
     @classmethod
-    def load(cls, path: Path, environ: Mapping[str, str] = os.environ, zone: str = "UTC") -> Accounts:
+    def load(cls, path: Path, zone: str = "UTC") -> Accounts:
         """Read the declarations without running a query.
 
         Args:
             path: accounts.toml; a relative SQLite path in it is relative to its folder.
-            environ: The environment that `[database] url_env` refers to.
             zone: The company's time zone, in which instants become days.
         Raises:
             ConfigError: lists every error in the file; or the SQLite file does not exist.
@@ -111,7 +110,7 @@ class Accounts:
         specs, findings = read_specs(file)
         if specs is None:
             raise ConfigError("\n".join(map(str, findings)), code="accounts")
-        return cls(file, specs, _open(file, specs, environ, zone), ZoneInfo(zone))
+        return cls(file, specs, _open(file, specs, zone), ZoneInfo(zone))
 
     def customer(self, address: str) -> Customer | None:
         """The customer with an address (compared by `lower_address`), or None.
@@ -322,7 +321,7 @@ class Accounts:
         return f"{self._file.path}:{line}: [{table}] " if line else f"{self._file.path}: [{table}] "
 
 
-def check_accounts(path: Path, environ: Mapping[str, str] = os.environ, zone: str = "UTC") -> list[Finding]:
+def check_accounts(path: Path, zone: str = "UTC") -> list[Finding]:
     """The errors of accounts.toml: of its declarations, or else those that `Accounts.check` finds."""
     try:
         file = read_toml(path)
@@ -334,7 +333,7 @@ def check_accounts(path: Path, environ: Mapping[str, str] = os.environ, zone: st
     if specs is None:
         return findings
     try:
-        accounts = Accounts(file, specs, _open(file, specs, environ, zone), ZoneInfo(zone))
+        accounts = Accounts(file, specs, _open(file, specs, zone), ZoneInfo(zone))
     except ConfigError as error:
         line = file.line("database", "url")
         what, _, todo = str(error).removeprefix(f"{path}: [database] ").rpartition(": ")
@@ -345,9 +344,9 @@ def check_accounts(path: Path, environ: Mapping[str, str] = os.environ, zone: st
         accounts.close()
 
 
-def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str], zone: str) -> ReadOnlyDatabase:
+def _open(file: TomlFile, specs: AccountSpecs, zone: str) -> ReadOnlyDatabase:
     spec, place = specs.database, f"{file.path}: [database]"
-    url = spec.url or environ.get(spec.url_env, "")
+    url = spec.url or os.environ.get(spec.url_env, "")
     if not url:
         raise ConfigError(f"{place} environment variable {spec.url_env} is not set: set it to the URL")
     try:

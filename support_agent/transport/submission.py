@@ -166,7 +166,7 @@ class SmtpTransport:
     ) -> None:
         self.close()
 
-    def check(self, helo: str = "localhost") -> None:
+    def check(self) -> None:
         """Connect, secure the connection, sign in and quit, for `doctor`.
 
         Raises:
@@ -174,7 +174,7 @@ class SmtpTransport:
             TransientError: the server cannot be reached now.
         """
         try:
-            session = self._session(helo)
+            session = self._session("localhost")
         except Exception as error:
             raise _mapped(error, self._settings) from error
         try:

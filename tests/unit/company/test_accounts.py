@@ -298,10 +298,11 @@ def test_a_database_that_goes_away_is_transient(shop: Path, accounts: Accounts) 
     assert not file.exists()
 
 
-def test_the_url_may_come_from_the_environment(shop: Path) -> None:
+def test_the_url_may_come_from_the_environment(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL with a password has no place in a file that is kept in version control."""
     path = rewrite(shop, 'url = "sqlite:///shop.sqlite3"', 'url_env = "SHOP_URL"')
-    accounts = Accounts.load(path, {"SHOP_URL": "sqlite:///shop.sqlite3"})
-    assert accounts.customer("anna@example.net")
+    monkeypatch.setenv("SHOP_URL", "sqlite:///shop.sqlite3")
+    assert Accounts.load(path).customer("anna@example.net")
+    monkeypatch.delenv("SHOP_URL")
     with pytest.raises(ConfigError, match="SHOP_URL is not set"):
-        Accounts.load(path, {})
+        Accounts.load(path)
