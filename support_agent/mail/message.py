@@ -65,7 +65,6 @@ class Message(Frozen):
     """
 
     raw_sha256: str
-    size_bytes: int
     message_id: str
     has_synthetic_id: bool
     in_reply_to: str | None
@@ -179,7 +178,6 @@ def parse(raw: bytes, *, keeps_links: bool = False) -> Message:
     split = split_quotation(body.text, sender)
     return Message(
         raw_sha256=digest,
-        size_bytes=len(raw),
         message_id=ids[0] if ids else f"<{digest[:32]}@synthetic.invalid>",
         has_synthetic_id=not ids,
         in_reply_to=next(iter(_ids(by_name, "in-reply-to")), None),
