@@ -26,7 +26,7 @@ from support_agent.store.audit import AuditEvent
 from support_agent.store.database import Database
 from support_agent.store.keys import unless_key_is_gone
 from support_agent.store.records import CaseId, JsonObject, MailId, MailStatus, OutboxId, Record
-from support_agent.store.retention import UNFINISHED, delete_whole
+from support_agent.store.retention import UNFINISHED, delete_whole, mails_of_cases
 from support_agent.store.rows import affected, insert_if_new, is_of
 from support_agent.store.suppressions import Suppression
 from support_agent.store.tables import (
@@ -215,9 +215,7 @@ def _mails(
     found |= set(connection.scalars(select(OutboxRow.mail_id).where(_is_of(OutboxRow.recipient, addresses))))
     for part in batches(sorted(mentions)):
         found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.id).in_(part), alone)))
-    for of_cases in batches(cases):
-        found |= set(connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(of_cases))))
-    return sorted(found)
+    return sorted(found | mails_of_cases(connection, cases))
 
 
 def _others(connection: Connection, addresses: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:

@@ -154,6 +154,12 @@ def delete_whole(connection: Connection, vault: Vault, cases: Sequence[str], mai
         affected(connection, delete(CaseRow).where(col(CaseRow.id).in_(part)))
 
 
+def mails_of_cases(connection: Connection, cases: Sequence[str]) -> set[str]:
+    """The ids of the mails of these cases."""
+    queries = (select(MailRow.id).where(col(MailRow.case_id).in_(part)) for part in batches(cases))
+    return {mail_id for query in queries for mail_id in connection.scalars(query)}
+
+
 def _is_idle(mail: type[MailRow], instant: datetime) -> ColumnElement[bool]:
     """Whether a mail is handled, and its case had no mail since an instant, has nothing that may still leave, and no
     packet that waits for a person.
@@ -192,11 +198,6 @@ def _old_cases(connection: Connection, instant: datetime) -> list[str]:
 
 def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) -> list[str]:
     """Mails of those cases, and handled mails without a case from before the instant."""
-    of_cases = [
-        mail_id
-        for part in batches(cases)
-        for mail_id in connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part)))
-    ]
     waiting = select(OutboxRow.id).where(
         col(OutboxRow.mail_id) == col(MailRow.id), col(OutboxRow.status).in_(UNFINISHED)
     )
@@ -206,4 +207,4 @@ def _old_mails(connection: Connection, instant: datetime, cases: Sequence[str]) 
         col(MailRow.status) != MailStatus.NEW,
         ~waiting.exists(),
     )
-    return of_cases + list(connection.scalars(without_case))
+    return [*sorted(mails_of_cases(connection, cases)), *connection.scalars(without_case)]

@@ -24,7 +24,7 @@ from support_agent.store.columns import SealedBytes, SealedJson, SealedText
 from support_agent.store.database import Database
 from support_agent.store.keys import no_keys
 from support_agent.store.records import MailId
-from support_agent.store.retention import Deleted, delete_whole
+from support_agent.store.retention import Deleted, delete_whole, mails_of_cases
 from support_agent.store.rows import affected
 from support_agent.store.tables import (
     HAS_BYTES,
@@ -137,8 +137,7 @@ class Sealing:
         with self.database.read() as connection:
             of_lost = [select(MailRow.case_id).where(col(MailRow.id).in_(part)) for part in batches(sorted(lost))]
             cases = sorted({str(case_id) for query in of_lost for case_id in connection.scalars(query) if case_id})
-            for part in batches(cases):
-                lost |= set(connection.scalars(select(MailRow.id).where(col(MailRow.case_id).in_(part))))
+            lost |= mails_of_cases(connection, cases)
         deleted = Deleted(cases=len(cases), mails=len(lost))
         if lost and not dry_run:
             with self.database.write() as connection:
