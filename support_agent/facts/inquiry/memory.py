@@ -216,9 +216,9 @@ class Memory(Frozen):
         return facts[past[-1] + 1 :] if past else facts
 
 
-def begin(case_id: str, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
+def begin(case_id: str, question: str) -> Memory:
     """The memory of a new case; `evidence` is known before any retrieval."""
-    return Memory(case_id=case_id, question=question, evidence=_merged((), evidence))
+    return Memory(case_id=case_id, question=question)
 
 
 def recalled(memory: Memory, evidence: Iterable[Evidence]) -> Memory:

@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.company.documents import Document, parse_document
 from support_agent.desk.human_feedback import TELLING_CHARACTERS, escalated_cases
-from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, with_evidence
+from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, recalled, with_evidence
 from support_agent.facts.inquiry.policy import InquiryLimits, possible
 from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome
 from support_agent.store.plans import Plans
@@ -150,7 +150,8 @@ def test_what_two_documents_have_in_common_is_the_one_that_was_found(
 
 def test_evidence_of_the_web_is_no_document(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: the machine sends documents of the company only, so what a page said needed a person."""
-    web: Memory = begin("case", "?", [Evidence(source="https://elsewhere.example/1", first=0, last=0)])
+    page = Evidence(source="https://elsewhere.example/1", first=0, last=0)
+    web: Memory = recalled(begin("case", "?"), [page])
     escalated(office, monkeypatch, f"See {REFUNDS}", memory=ended(web, Ending.ESCALATED).model_dump_json())
     assert [case.outcome for case in learned(office)] == [ReviewOutcome.SENT_OTHER]
 

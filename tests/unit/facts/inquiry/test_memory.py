@@ -21,6 +21,7 @@ from support_agent.facts.inquiry.memory import (
     begin,
     ended,
     from_json,
+    recalled,
     with_draft,
     with_evidence,
     with_question,
@@ -77,7 +78,7 @@ def known(memory: Memory) -> set[SentenceRange]:
 @given(steps, found)
 def test_no_step_loses_evidence(steps: list[tuple[str, object]], given: list[Evidence]) -> None:
     """Rule: what the case has seen it has seen; a person who takes over finds all of it."""
-    memory = begin("case", "What does it cost?", given)
+    memory = recalled(begin("case", "What does it cost?"), given)
     assert {each.place for each in given} == known(memory)
     for step in steps:
         before, memory = memory, after(memory, step)
@@ -108,7 +109,7 @@ def test_a_step_leaves_the_memory_before_it_alone(steps: list[tuple[str, object]
 
 
 def test_evidence_found_twice_stands_once_with_its_better_score() -> None:
-    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=2, grade=0.2)])
+    memory = recalled(begin("case", "?"), [Evidence(source="document:1", first=0, last=2, grade=0.2)])
     memory = with_evidence(
         memory,
         [

@@ -17,6 +17,7 @@ from support_agent.facts.inquiry.memory import (
     Utility,
     begin,
     ended,
+    recalled,
     with_draft,
     with_evidence,
     with_question,
@@ -130,7 +131,7 @@ def test_looks_and_drafts_are_counted_for_the_question_in_hand() -> None:
     ("memory", "by_always", "by_never"),
     [
         (memory_after(), Action.ACQUIRE, Action.ESCALATE),
-        (begin("case", "?", [HERE]), Action.ACQUIRE, Action.DRAFT),
+        (recalled(begin("case", "?"), [HERE]), Action.ACQUIRE, Action.DRAFT),
         (memory_after((HERE,)), Action.DRAFT, Action.DRAFT),
         (memory_after((HERE,), SOUND), Action.ANSWER, Action.ANSWER),
         (memory_after((HERE,), WEAK), Action.ANSWER, Action.ANSWER),
@@ -148,7 +149,7 @@ def test_the_rules_do_as_they_are_called(memory: Memory, by_always: Action, by_n
 @pytest.mark.parametrize(("said", "action"), [(0.9, Action.ACQUIRE), (0.1, Action.DRAFT)])
 def test_self_ask_does_what_the_model_says(said: float, action: Action) -> None:
     judge = ScriptedJudge([said])
-    assert choice(self_ask(judge, LIMITS), begin("case", "How much?", [HERE])) is action
+    assert choice(self_ask(judge, LIMITS), recalled(begin("case", "How much?"), [HERE])) is action
     assert judge.asked == [(NEEDS_ASK, {"Question": "How much?", "Found so far": "1 passages"})]
 
 

@@ -13,6 +13,7 @@ from support_agent.facts.inquiry.memory import (
     Utility,
     begin,
     ended,
+    recalled,
     with_draft,
     with_utility,
 )
@@ -85,7 +86,7 @@ def test_what_came_of_a_step_is_its_reward_and_all_after_it() -> None:
 
 def test_an_action_is_sampled_as_often_as_it_is_likely() -> None:
     policy = Softmax(np.random.default_rng(1).normal(size=(len(ACTIONS), len(FEATURES))), InquiryLimits(), "any")
-    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=0)])
+    memory = recalled(begin("case", "?"), [Evidence(source="document:1", first=0, last=0)])
     drawn = np.random.default_rng(2)
     actions = [sampled(policy, memory, drawn) for _ in range(2000)]
     shares = [actions.count(action) / len(actions) for action in ACTIONS]
@@ -93,7 +94,7 @@ def test_an_action_is_sampled_as_often_as_it_is_likely() -> None:
 
 
 def judged(*utilities: Utility) -> Memory:
-    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=0)])
+    memory = recalled(begin("case", "?"), [Evidence(source="document:1", first=0, last=0)])
     for utility in utilities:
         memory = with_utility(with_draft(memory, "Ten."), utility, [])
     return memory
