@@ -10,11 +10,13 @@ import inspect
 import itertools
 import textwrap
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import typer.main
 from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
 
 from support_agent.cli.main import app
 from support_agent.config.settings import Settings
@@ -41,6 +43,7 @@ FIRST = (
     "backup",
     "restore",
 )
+BOUNDS = {"gt": "above ", "ge": "", "le": "", "lt": "below "}
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
 
@@ -72,15 +75,16 @@ def commands() -> Iterator[str]:
     found = leaves(typer.main.get_command(app))
     for words in sorted(found, key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST)):
         command = found[words]
+        context = command.context_class(command)
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
         yield f"\n## {' '.join((*words, *map(written, arguments)))}\n"
         yield " ".join((command.help or "").split())
-        if options:
-            yield "\n| option | |\n|---|---|"
-        for option in options:
-            names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-            yield f"| {names} | {cell(option.help or '')} |"
+        if command.params:
+            yield "\n| | |\n|---|---|"
+        for one in (*arguments, *options):
+            name, text = one.get_help_record(context)
+            yield f"| `{cell(written(one) if one in arguments else name)}` | {cell(text)} |"
 
 
 def cell(text: str) -> str:
@@ -119,11 +123,26 @@ def settings() -> Iterator[str]:
 def keys_of(name: str, model: type[BaseModel]) -> Iterator[str]:
     """A section, or a table of a list of tables: its keys, their defaults and what they are for."""
     yield f"\n## {name}\n\n{' '.join((inspect.getdoc(model) or '').split())}\n"
-    yield "| key | default | |\n|---|---|---|"
+    yield "| key | default | values | |\n|---|---|---|---|"
     described = {name: text for base in reversed(model.__mro__) for name, text in descriptions_of(base).items()}
     for key, value in model.model_fields.items():
         default = "" if value.is_required() else as_default(value.get_default())
-        yield f"| `{key}` | {default} | {described.get(key, '')} |"
+        yield f"| `{key}` | {default} | {values(value)} | {described.get(key, '')} |"
+
+
+def values(field: FieldInfo) -> str:
+    """The words of a closed set, also of a list of such words, or the bounds of a number; nothing for any other."""
+    words = dict.fromkeys(word for kind in (field.annotation, *get_args(field.annotation)) for word in words_of(kind))
+    found = {name: getattr(bound, name) for bound in field.metadata for name in BOUNDS if hasattr(bound, name)}
+    bounds = [f"{BOUNDS[name]}{number:_}" for name, number in found.items()]
+    return ", ".join(f"`{word}`" for word in words) or ("from " if len(bounds) == 1 else "") + " to ".join(bounds)
+
+
+def words_of(kind: object) -> tuple[object, ...]:
+    """The members of an enumeration or of a `Literal`."""
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return tuple(kind)
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def descriptions_of(model: type) -> dict[str, str]:

@@ -46,7 +46,7 @@ def autonomy(context: typer.Context, config: ConfigOption = None, as_json: JsonO
 def set_(
     context: typer.Context,
     item: KeyArgument,
-    mode: Annotated[Mode, typer.Argument(help="The new mode.")],
+    mode: Annotated[Mode, typer.Argument(help="The new mode: off, shadow, approve or auto.")],
     why: Annotated[str, typer.Option("--why", help="Why; the list shows it.")] = "",
     config: ConfigOption = None,
     as_json: JsonOption = False,

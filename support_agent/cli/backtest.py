@@ -33,7 +33,8 @@ OwnOption = Annotated[
     typer.Option("--own", metavar="ADDRESS", help="An address from which your people write, or @domain; repeatable."),
 ]
 SinceOption = Annotated[
-    datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Leave out mails before this day.")
+    datetime | None,
+    typer.Option("--since", metavar="YYYY-MM-DD", formats=["%Y-%m-%d"], help="Leave out mails before this day."),
 ]
 LevelOption = Annotated[
     int | None,
@@ -98,7 +99,10 @@ def what_if(
     policies: Annotated[Path | None, typer.Option(help="Another folder of policies.")] = None,
     templates: Annotated[Path | None, typer.Option(help="Another folder of templates.")] = None,
     thresholds: Annotated[
-        str | None, typer.Option("--thresholds", metavar="answer=0.7,...", help="Others; also: section, data.")
+        str | None,
+        typer.Option(
+            "--thresholds", metavar="answer=0.7,...", help="Other thresholds of `[planner]`: answer, section, data."
+        ),
     ] = None,
     own: OwnOption = None,
     since: SinceOption = None,

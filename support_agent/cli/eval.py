@@ -70,7 +70,7 @@ VotesOption = Annotated[
 
 
 def eval_(
-    benchmark: Annotated[Benchmark, typer.Argument(metavar="BENCHMARK", help="What to measure; see above.")],
+    benchmark: Annotated[Benchmark, typer.Argument(metavar="BENCHMARK", help="What to measure: intents or mails.")],
     folder: Annotated[
         Path | None, typer.Argument(metavar="[DIR]", show_default=False, help="The same as --data.")
     ] = None,

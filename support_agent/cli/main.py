@@ -281,7 +281,8 @@ def replay(
     case: Annotated[str | None, typer.Argument(help="Case id.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Replay every mail.")] = False,
     since: Annotated[
-        datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Replay the mails since this day.")
+        datetime | None,
+        typer.Option("--since", metavar="YYYY-MM-DD", formats=["%Y-%m-%d"], help="Replay the mails since this day."),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Also decide the mails again.")] = False,
     plan_config: Annotated[

@@ -38,7 +38,10 @@ def import_(
     ] = None,
     url: Annotated[str | None, typer.Option(help="Address of the whole text for customers (https://...).")] = None,
     valid_from: Annotated[
-        datetime | None, typer.Option("--valid-from", formats=["%Y-%m-%d"], help="First day on which it may be sent.")
+        datetime | None,
+        typer.Option(
+            "--valid-from", metavar="YYYY-MM-DD", formats=["%Y-%m-%d"], help="First day on which it may be sent."
+        ),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,

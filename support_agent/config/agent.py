@@ -16,6 +16,7 @@ class AgentSettings(Frozen):
     """The agent's identity in its mails, whom it trusts to authenticate senders, and its limits."""
 
     address: str = ""
+    """The address that customers write to: From and Reply-To of every mail that the agent sends."""
     name: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")] = "Support"
     aliases: tuple[str, ...] = ()
     """Further addresses that reach this mailbox."""
@@ -42,6 +43,7 @@ class AgentSettings(Frozen):
     secret: SecretStr = SecretStr("")
     """Key for the Message-ID and origin headers; at least 32 characters; `init` writes `secret.key`."""
     secret_file: OptionalPath = None
+    """A file with only that key; `secret` wins."""
     previous_secrets: tuple[SecretStr, ...] = ()
     """Keys that `secret` has replaced: they sign nothing new, and what they signed is still recognised. Take one out
     when its packets' commands have expired (`desk.key_valid_h`) and no bounce of its mails can come any more."""
@@ -61,7 +63,9 @@ class AgentSettings(Frozen):
     that name begins with the word or has it between semicolons ("X-Forefront-Antispam-Report: SFV:SPM"). Empty: no
     verdict is believed."""
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
+    """A mail with more Received fields is in a loop between servers and gets no answer (S11)."""
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
+    """A mail that answers the last of so many automatic mails in a row is in a loop and gets no answer (S11)."""
     max_mails_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
     """Most automatic mails (answers and acknowledgements) in one case. Further mails go to the desk, and their sender
     gets no reply: it may be an auto-responder without machine headers (RFC 3834, section 2)."""

@@ -68,6 +68,7 @@ class DigestSettings(Frozen):
     address: str = ""
     """Who gets it; empty: nobody."""
     weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = "monday"
+    """The day on which it is sent."""
     hour: Annotated[int, Field(ge=0, le=23)] = 8
     """The hour of that day from which on it is sent, by the clock on the wall. The week ends then."""
 
@@ -94,6 +95,7 @@ class DeskSettings(Frozen):
     """The people who get escalated cases, and the words with which a customer asks for a person."""
 
     address: str = ""
+    """The desk: it gets the packets of all cases that no rule of `routes` gives to another."""
     person_words: tuple[str, ...] = (
         "agent",
         "human",
@@ -108,6 +110,8 @@ class DeskSettings(Frozen):
         "persona real",
         "un agente",
     )
+    """With such words a customer asks for a person: two or more words ("real person") count wherever they are written,
+    a single word, or one with an article, only in a phrase that asks for it ("let me talk to a human")."""
     staff: tuple[str, ...] = ()
     """Addresses besides the desk's whose replies to a packet are passed on to the customer, and whose commands are
     carried out."""

@@ -54,6 +54,7 @@ class DeskPageSettings(Frozen):
     host: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:-]{1,253}$")] = "127.0.0.1"
     """The address that it listens on. A reverse proxy with TLS in front serves it to others than this machine."""
     port: Annotated[int, Field(ge=1, le=65_535)] = 8035
+    """The port that it listens on."""
     public_url: Annotated[str, AfterValidator(_as_origin)] = ""
     """The page's address as browsers see it, such as `https://desk.example.com`; empty: `http://` with host and port.
     Requests for another host are refused."""

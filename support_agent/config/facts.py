@@ -77,9 +77,11 @@ class FactSettings(Frozen):
     none of it."""
 
     retrieve: Retrieve = Retrieve.DOUBTFUL
-    """When the fact room retrieves evidence. If it does, a document answers only if supporting sentences are found in
-    it. This takes the embedded model about three seconds."""
+    """When the fact room retrieves evidence. `doubtful`: only if the choice of the document or of its section is not
+    clear; if none is chosen, only with `search.sources`. If it retrieves, a document answers only if supporting
+    sentences are found in it. This takes the embedded model about three seconds."""
     chunk_unit: ChunkUnit = ChunkUnit.CHARACTERS
+    """The unit of a chunk's length; tokens are those of the embedding model."""
     chunk_size: Annotated[int, Field(ge=50, le=10_000)] = 400
     """Longest chunk, in `chunk_unit`s, without its title and heading, which are searched as well. The text of a chunk
     beyond 256 tokens is found by words only."""
@@ -89,7 +91,9 @@ class FactSettings(Frozen):
     """How passages are found. Vectors alone serve questions in other words than the document's somewhat better, but
     hardly ever find codes and numbers."""
     policy: PolicyKind = PolicyKind.ALWAYS
-    """The policy that decides how often evidence is retrieved and drafts are written."""
+    """The policy that decides how often evidence is retrieved and drafts are written. `always` retrieves before each
+    draft; `self_ask` asks the model first whether evidence is needed; `never` retrieves nothing and uses only what the
+    case already has; `trained` follows the weights of `policy_file`."""
     policy_file: Path | None = None
     """For `policy = "trained"`: the file that `support-agent facts train` wrote, under its original name."""
 
@@ -169,10 +173,12 @@ class EvidenceSettings(Frozen):
     extraction: ExtractionBy = ExtractionBy.RULES
     """`model` reads each document once, in some seconds for every eight sentences, and uses rules if that fails."""
     steps: StepsBy = StepsBy.DRAFT
+    """How a draft is split into steps: by its own sentences (`draft`), or by the model."""
     entailment: EntailmentBy = EntailmentBy.MODEL
     """`model` takes one forward pass for each sentence of the shortlist and each step, within the mail's tokens; after
     that, similarity decides."""
     slope: Annotated[float, Field(gt=0, le=10)] = 2.17
+    """With `intercept` below."""
     intercept: Annotated[float, Field(ge=-20, le=20)] = -0.948
     """Calibrate the model's yes: the logistic function of slope * log-odds + intercept. Fitted to the embedded model on
     112 pairs of 14 constructed claims (demo, shop, utility, office) by `tests.benchmarks.papers.entailment`; for
@@ -180,7 +186,9 @@ class EvidenceSettings(Frozen):
     entities_path: Path = Path("entities")
     """Folder for the entities that the model found in each document."""
     alpha: Threshold = 0.5
+    """Weight of the probability in the score."""
     beta: Threshold = 0.5
+    """Weight of the length in the score."""
     hops: Annotated[int, Field(ge=0, le=4)] = 2
     """Search distance from a step's entities, in relations; 0: only sentences that name the entities."""
     shortlist: Annotated[int, Field(ge=1, le=32)] = 8

@@ -16,6 +16,7 @@ class IntentionSettings(Frozen):
     them each reply is a question, as it is where the vote is not sure enough."""
 
     enabled: bool = True
+    """Whether the vote is used; false: each reply is a question."""
     closes_from: Probability = 0.8
     """From this probability on "thanks", "solved" or "never mind" closes the case, and nobody gets the mail."""
     not_helped_from: Probability = 0.9

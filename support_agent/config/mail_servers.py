@@ -45,12 +45,16 @@ class Server(Frozen):
 
     host: str = ""
     security: Security = Security.TLS
+    """How the connection is protected; `plain` is for loopback hosts only."""
     auth: SignIn = SignIn.PASSWORD
+    """How the program signs in: with `password`, or with an access token that `[oauth]` describes."""
     user: str = ""
+    """The name to sign in with; empty, for SMTP only: it does not sign in."""
     password: SecretStr = SecretStr("")
     password_file: OptionalPath = None
     """A file with only the password; `password` wins."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """Longest wait for the connection, and for a further part of an answer."""
     ca_file: OptionalPath = None
     """PEM certificates of your own authority, trusted besides the system's; verification is never off."""
 
@@ -67,11 +71,13 @@ class ImapSettings(Server):
 
     port: Annotated[int, Field(ge=1, le=65535)] = 993
     folder: str = "INBOX"
+    """The folder that is read."""
     move_handled_to: str = ""
     """Recorded mails are moved into this folder; empty: they stay and only get a keyword."""
     sent_copies: SentCopies = SentCopies.AGENT
     """Who files copies of sent mails. Use 'provider' if the sending server does so itself, like Gmail's and Microsoft
-    365's; a copy that it filed proves that the mail went out."""
+    365's; a copy that it filed proves that the mail went out. `none`: nobody does, and the Sent folder is not searched
+    for our own mails."""
     sent_folder: str = ""
     """The folder for copies of sent mails; empty: the folder that the server marks for sent mail."""
     sent_search_days: Annotated[int, Field(ge=1, le=365)] = 3
@@ -93,6 +99,7 @@ class ImapSettings(Server):
     alarm_after_s: Annotated[float, Field(ge=1, le=604_800)] = 900.0
     """After this time without access to the mailbox, the log and `doctor` raise an alarm."""
     max_message_bytes: Annotated[int, Field(ge=10_000, le=200_000_000)] = 25_000_000
+    """Only the header of a larger mail is read, and a person gets it."""
 
 
 class OAuthSettings(Frozen):
@@ -103,12 +110,15 @@ class OAuthSettings(Frozen):
     """
 
     token_url: str = ""
+    """Where the server gives access tokens: https, or http on a loopback host."""
     client_id: str = ""
+    """The id of the application that you registered with the provider."""
     client_secret_file: OptionalPath = None
     """A file with only the client's secret; empty: the client has none."""
     refresh_token_file: OptionalPath = None
     """A writable file with only the refresh token: a server may give a new token with each answer."""
     scope: str = ""
+    """What the token is for, in the provider's words: docs/gmail-and-microsoft-365.md has those of both."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
     renew_before_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
     """A token is renewed this long before it expires."""
@@ -130,6 +140,7 @@ class SmtpSettings(Server):
 
     port: Annotated[int, Field(ge=1, le=65535)] = 465
     max_attempts: Annotated[int, Field(ge=1, le=100)] = 13
+    """Most tries to send a mail that the server does not take now; then it has failed."""
     retry_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 60.0
     """Wait before the second try, plus a random quarter at most; doubles with each try."""
     retry_max_s: Annotated[float, Field(ge=0.01, le=604_800)] = 21_600.0

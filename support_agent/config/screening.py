@@ -16,6 +16,7 @@ class ScreeningSettings(Frozen):
     `embedding.models`; without one of them only the rules decide."""
 
     machine_vote: bool = True
+    """Whether the vote is used; false: only the rules decide."""
     doubtful_from: Probability = 0.5
     """From this probability on a person gets the mail. At 0.5 the vote wrongly stops at most one in a hundred plain
     mails of customers, measured on the mails that it was fitted on, each judged by a vote fitted without the mail and

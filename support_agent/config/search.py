@@ -66,7 +66,8 @@ class SearchSettings(Frozen):
     names of people in the mail, mail and web addresses, and all but short numbers."""
 
     sources: tuple[Service, ...] = ()
-    """The sources that are asked; none: the search is off."""
+    """The sources that are asked; none: the search is off. `google` is asked through serper.dev; `site` is the
+    company's own site."""
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 8.0
     """Longest wait for one source, including the pages that it names."""
     results_per_source: Annotated[int, Field(ge=1, le=50)] = 10

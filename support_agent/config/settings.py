@@ -39,9 +39,13 @@ class CompanySettings(Frozen):
     """The company's files and languages. Paths are relative to the configuration file."""
 
     name: str = "Your company"
+    """The company's name in its mails."""
     policies: Path = Path("policies")
+    """Folder of the documents."""
     templates: Path = Path("templates")
+    """Folder of the templates, by language."""
     accounts: Path = Path("accounts.toml")
+    """The file of account fields, series and records."""
     locale: LocaleTag = FALLBACK_LOCALE
     """Locale of the documents, of the desk, and of customers whose own is unknown or has no templates; this one must
     have templates."""
@@ -61,6 +65,7 @@ class ModelSettings(Frozen):
     """The language model, and the folder for all models."""
 
     planner: Literal["llama", "openai"] = "llama"
+    """`llama`: the embedded model; `openai`: a server with OpenAI's chat completions."""
     path: OptionalPath = None
     """A local GGUF file; empty: the pinned default model in the user's cache."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
@@ -69,20 +74,26 @@ class ModelSettings(Frozen):
     """How many choices the embedded model makes at the same time, each on its share of the cores. They share the
     weights; each needs memory of its own for `context_tokens`. More than `engine.concurrency` are of no use."""
     context_tokens: Annotated[int, Field(ge=1024, le=131_072)] = 8192
+    """Most tokens of one prompt with its options, for the embedded model."""
     base_url: str = ""
     """OpenAI-compatible server, for planner = 'openai'."""
     name: str = ""
+    """The model's name on that server."""
     api_key: SecretStr = SecretStr("")
+    """The key of that server."""
     max_requests: Annotated[int, Field(ge=1, le=1024)] = 64
     """Most requests to the server at the same time, over as many connections; others wait, within their timeout."""
     api_key_file: OptionalPath = None
     """A file with only the key; `api_key` wins."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """Longest time for one choice, the wait for its turn and retries included."""
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
+    """How often the server is asked again after a reply that is none of the options."""
     max_timeouts: Annotated[int, Field(ge=1, le=1000)] = 3
-    """After this many timeouts in a row the server is not asked for `cooldown_s`: mails that need it go to people at
-    once, and mails that do not need it pass."""
+    """After this many timeouts in a row the server is not asked for `cooldown_s`: mails that need it do not
+    wait for its timeouts, and mails that do not need it pass."""
     cooldown_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """For so long the server is not asked after `max_timeouts`; then the next choice decides."""
     cache_dir: OptionalPath = None
     """Folder for models; empty: the user's cache directory."""
     hub_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0
@@ -102,10 +113,15 @@ class PlannerSettings(Frozen):
     max_steps: Annotated[int, Field(ge=1, le=50)] = 10
     """Most calls that the model may compose for one question, including the last one, finish or escalate."""
     max_calls: Annotated[int, Field(ge=1, le=100)] = 24
+    """Most calls for one mail; then a person gets the questions that are left."""
     max_tokens: Annotated[int, Field(ge=256, le=1_000_000)] = 20_000
+    """Most tokens of the choices for one mail, checked as `max_s` is."""
     max_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    """Longest time for one mail, checked before each choice; then a person gets the questions that are left."""
     max_repairs: Annotated[int, Field(ge=0, le=10)] = 2
+    """How often a choice is made again after a tool has refused the call; then a person gets the question."""
     max_questions: Annotated[int, Field(ge=1, le=20)] = 5
+    """Most questions of one mail; a person gets the further ones."""
     max_mail_characters: Annotated[int, Field(ge=200, le=100_000)] = 4_000
     """A person gets longer mails: no part of a mail is silently dropped."""
     max_attachment_characters: Annotated[int, Field(ge=0, le=100_000)] = 4_000
@@ -118,6 +134,7 @@ class PlannerSettings(Frozen):
     """Lowest probability that the sections of an excerpt answer, given that the document does; below it a person gets
     the question. Chosen with the data that the vote was fitted on, leaving out one company at a time."""
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Lowest probability with which rows of a series, or a record, are fetched; below it a person gets the question."""
     calibration: Path = Path("calibration.json")
     """The file that `support-agent calibrate --write` makes to adjust choices to this company; it may be missing."""
     threshold_floor: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -207,7 +224,9 @@ class ChromaSettings(Frozen):
     """The vector store: embedded in a folder, or a server with a URL."""
 
     path: Path = Path("chroma")
+    """The folder of the embedded store; a folder belongs to one process."""
     url: str = ""
+    """A server that several workers share, such as `http://127.0.0.1:8000`; empty: the folder."""
     collection_prefix: Annotated[str, Field(pattern=r"^([a-z][a-z0-9-]{0,29})?$")] = ""
     """Begins the names of the collections: each agent that uses the same server needs its own."""
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
@@ -230,7 +249,9 @@ class LogSettings(Frozen):
     """The log: one structlog event per step, on stderr."""
 
     format: Literal["console", "json"] = "console"
+    """`console`: lines for people; `json`: one object for each event."""
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe events that are written."""
 
 
 DIGEST_DAYS = 15
