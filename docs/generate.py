@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from support_agent.cli.main import app
 from support_agent.config.settings import Settings
+from support_agent.mail.machines.screening import RULES, Verdict
 from support_agent.ops.conformance import run_rows
 from support_agent.watch.metrics import METRICS
 
@@ -43,6 +44,7 @@ FIRST = (
     "backup",
     "restore",
 )
+THEN = {Verdict.FILE: "is filed", Verdict.DROP: "is filed", Verdict.DESK: "a person gets it"}
 BOUNDS = {"gt": "above ", "ge": "", "le": "", "lt": "below "}
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
@@ -178,13 +180,14 @@ def metrics() -> Iterator[str]:
 
 
 def rules() -> Iterator[str]:
-    """A row for each rule: its code, what it says, where it is from, what shows that it holds."""
-    yield "| rule | what it says | source | shown by |"
-    yield "|---|---|---|---|"
+    """A row for each rule: its code, what it says, what happens to the mail, its source, and what shows that it holds."""
+    yield "| rule | what it says | the mail | source | shown by |"
+    yield "|---|---|---|---|---|"
     for row in run_rows():
+        then = "; ".join(THEN[rule.verdict] for rule in RULES if rule.id == row.id)
         tests = f"`{row.proven_by.partition('::')[0]}`" if row.proven_by else ""
-        mails = f"{len(row.examples)} example mails" if row.examples else ""
-        yield f"| {row.id} | {row.what} | {row.source} | {', '.join(filter(None, (mails, tests)))} |"
+        mails = f"{len(row.examples)} example mail{'s' if len(row.examples) > 1 else ''}" if row.examples else ""
+        yield f"| {row.id} | {row.what} | {then} | {row.source} | {', '.join(filter(None, (mails, tests)))} |"
 
 
 if __name__ == "__main__":
