@@ -180,7 +180,7 @@ def metrics() -> Iterator[str]:
 
 
 def rules() -> Iterator[str]:
-    """A row for each rule: its code, what it says, what happens to the mail, its source, and what shows that it holds."""
+    """A row for each rule: code, what it says, what happens to the mail, source, and what shows that it holds."""
     yield "| rule | what it says | the mail | source | shown by |"
     yield "|---|---|---|---|---|"
     for row in run_rows():
