@@ -54,7 +54,7 @@ SETS = (("minilm", "use", "e5"), ("minilm", "use"))
 """The embedders that weights are fitted to, those of the default first."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
-VERSION = "topic-11"
+VERSION = "topic-12"
 """Changes with the weights."""
 WITH_DOCUMENTS = 3.0
 """What a company with documents counts, beside 1 of one made of labelled questions."""

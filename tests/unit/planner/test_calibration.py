@@ -110,7 +110,7 @@ def test_one_for_other_weights_is_left_aside(settings: Settings) -> None:
     write_calibration(settings.planner.calibration, made(settings, made_for=old))
     assert calibration_of(settings, "words") == Calibration()
     (finding,) = calibration_findings(settings, None)
-    assert finding.what == "the calibration is ignored: it was made for weights topic-3, not topic-11"
+    assert finding.what == "the calibration is ignored: it was made for weights topic-3, not topic-12"
 
 
 def test_another_language_model_is_another_calibration_where_it_votes(settings: Settings, tmp_path: Path) -> None:
