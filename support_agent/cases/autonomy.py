@@ -99,7 +99,7 @@ class Autonomy:
                 self.raise_earned(key, kept.made_at)
         return kept
 
-    def forget(self, mail_id: MailId, at: datetime) -> Label | None:
+    def forget(self, mail_id: MailId, who: str, at: datetime) -> Label | None:
         """Undo the last label of a mail; return it, None: it has none.
 
         If no correction of the mail is left, the items get back the step that it took.
@@ -107,7 +107,7 @@ class Autonomy:
         label = self.store.labels.undo(mail_id, at)
         valid = self.store.labels.valid_of(mail_id)
         if label is not None and (valid is None or valid.is_right):
-            self.store.modes.undo_of_mail(mail_id, at)
+            self.store.modes.undo_of_mail(mail_id, who, at)
         return label
 
     def standings(self, keys: Sequence[str]) -> tuple[Standing, ...]:

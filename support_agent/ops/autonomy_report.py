@@ -121,7 +121,7 @@ def unlabel(store: Store, settings: Settings, case_id: str, now: datetime) -> No
     """
     timeline = store.cases.timeline(CaseId(case_id))
     labelled = [entry.mail.id for entry in (timeline.mails if timeline else ()) if store.labels.of(entry.mail.id)]
-    if not labelled or Autonomy(store, settings.autonomy).forget(labelled[-1], now) is None:
+    if not labelled or Autonomy(store, settings.autonomy).forget(labelled[-1], OPERATOR, now) is None:
         raise ConfigError(f"no label in case {case_id}: `support-agent show CASE` shows them", code="no_label")
 
 
@@ -143,5 +143,5 @@ def undo(store: Store, key: str, now: datetime) -> None:
     Raises:
         ConfigError: its mode was never changed.
     """
-    if store.modes.undo(key, now) is None:
+    if store.modes.undo(key, OPERATOR, now) is None:
         raise ConfigError(f"the mode of {key} was not changed: `support-agent autonomy` lists the items")

@@ -61,7 +61,7 @@ class Modes:
             audit.append(connection, AuditEvent.MODE_CHANGED, who, at, what)
             return made
 
-    def undo(self, key: str, at: datetime) -> ModeChange | None:
+    def undo(self, key: str, who: str, at: datetime) -> ModeChange | None:
         """Undo the valid change of a key; return it, None: it has none."""
         with self.database.write() as connection:
             valid = [change for change in _changes(connection, key) if change.undone_at is None]
@@ -71,17 +71,17 @@ class Modes:
                 col(ModeChangeRow.key) == key, col(ModeChangeRow.number) == valid[-1].number
             )
             affected(connection, row.values(undone_at=at))
-            _note_undone(connection, valid[-1], at)
+            _note_undone(connection, valid[-1], who, at)
             return valid[-1]
 
-    def undo_of_mail(self, mail_id: MailId, at: datetime) -> None:
+    def undo_of_mail(self, mail_id: MailId, who: str, at: datetime) -> None:
         """Undo the valid changes that corrections of a mail's answer made, wherever they stand among the others."""
         made = (col(ModeChangeRow.mail_id) == mail_id, col(ModeChangeRow.undone_at).is_(None))
         with self.database.write() as connection:
             found = connection.execute(select(ModeChangeRow).where(*made)).all()
             affected(connection, update(ModeChangeRow).where(*made).values(undone_at=at))
             for row in found:
-                _note_undone(connection, ModeChange.model_validate(row), at)
+                _note_undone(connection, ModeChange.model_validate(row), who, at)
 
     def history(self, key: str | None = None) -> tuple[ModeChange, ...]:
         """Return the changes of one key, or of all, undone ones too; the oldest of each key first."""
@@ -97,9 +97,9 @@ class Modes:
         return found
 
 
-def _note_undone(connection: Connection, change: ModeChange, at: datetime) -> None:
+def _note_undone(connection: Connection, change: ModeChange, who: str, at: datetime) -> None:
     what: dict[str, JsonValue] = {"key": change.key, "number": change.number, "mode": change.mode.value}
-    audit.append(connection, AuditEvent.MODE_UNDONE, "a person", at, what)
+    audit.append(connection, AuditEvent.MODE_UNDONE, who, at, what)
 
 
 def _changes(connection: Connection, key: str | None) -> Sequence[ModeChange]:

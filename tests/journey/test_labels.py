@@ -241,6 +241,6 @@ def test_an_undone_label_gives_back_what_it_lowered(office: Office) -> None:
     order(given.office, given.lines["close"])
     autonomy = Autonomy(office.store, given.office.settings.autonomy)
     assert mode_of(given.office)[0] is Mode.SHADOW
-    assert autonomy.forget(given.mail_id, office.clock()) is not None
+    assert autonomy.forget(given.mail_id, "the operator", office.clock()) is not None
     assert (mode_of(given.office)[0], office.store.labels.valid()) == (Mode.APPROVE, ())
     assert one(office, given.mail_id).status.value == "escalated"

@@ -121,13 +121,13 @@ def test_what_people_decide_is_in_the_log_with_who_did_it(store: Store) -> None:
         )
         store.cases.change(CASE, CaseState.WITH_PERSON, who, who, "hers", NOON)
         store.modes.change("document:1", Mode.AUTO, ModeSource.BY_HAND, "the operator", "known", NOON, mail_id)
-    store.modes.undo("document:1", NOON)
+    store.modes.undo("document:1", "the operator", NOON)
     assert acts(store) == [
         ("desk command", who),
         ("mail decided", "a person at the desk"),
         ("case changed", who),
         ("mode changed", "the operator"),
-        ("mode undone", "a person"),
+        ("mode undone", "the operator"),
     ]
 
 

@@ -35,10 +35,10 @@ def test_the_same_change_twice_is_one(store: Store) -> None:
 def test_an_undone_change_gives_way_to_the_one_before_it(store: Store) -> None:
     """To the last, and then there is none; what was undone is still there with its instant."""
     first, second = change(store, Mode.SHADOW), change(store, Mode.AUTO)
-    assert store.modes.undo(KEY, NOON + MINUTE) == second
+    assert store.modes.undo(KEY, "the operator", NOON + MINUTE) == second
     assert store.modes.valid() == {KEY: (first,)}
-    assert store.modes.undo(KEY, NOON + MINUTE) == first
-    assert (store.modes.valid(), store.modes.undo(KEY, NOON)) == ({}, None)
+    assert store.modes.undo(KEY, "the operator", NOON + MINUTE) == first
+    assert (store.modes.valid(), store.modes.undo(KEY, "the operator", NOON)) == ({}, None)
     assert [kept.undone_at for kept in store.modes.history(KEY)] == [NOON + MINUTE] * 2
     assert change(store, Mode.AUTO).number == 3
 
@@ -51,8 +51,8 @@ def test_a_correction_of_a_mail_is_undone_wherever_it_stands(store: Store) -> No
         for mail_id in (*mails, mails[0])
     )
     by_hand = change(store, Mode.AUTO)
-    store.modes.undo_of_mail(mails[0], NOON + MINUTE)
-    store.modes.undo_of_mail(mails[0], NOON + 2 * MINUTE)
+    store.modes.undo_of_mail(mails[0], "the operator", NOON + MINUTE)
+    store.modes.undo_of_mail(mails[0], "the operator", NOON + 2 * MINUTE)
     assert store.modes.valid() == {KEY: (second, by_hand)}
     undone = {"undone_at": NOON + MINUTE}
     assert store.modes.history()[::2] == (first.model_copy(update=undone), third.model_copy(update=undone))

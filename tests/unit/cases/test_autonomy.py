@@ -63,7 +63,7 @@ def test_an_undone_change_does_not_count(office: Office) -> None:
     autonomy = Autonomy(office.store, office.settings.autonomy)
     office.store.modes.change("document:1", Mode.OFF, ModeSource.BY_HAND, "the operator", "new", office.clock())
     assert autonomy.of_answer(one_of("document")).mode is Mode.OFF
-    office.store.modes.undo("document:1", office.clock())
+    office.store.modes.undo("document:1", "the operator", office.clock())
     assert autonomy.of_answer(one_of("document")).mode is Mode.AUTO
 
 
