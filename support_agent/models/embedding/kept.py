@@ -120,7 +120,8 @@ class KeptEmbedder:
         if mode not in self._modes:
             return otherwise
         try:
-            with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode={mode}", BUSY_S, uri=True)) as file:
+            uri = f"{self._path.absolute().as_uri()}?mode={mode}"
+            with closing(sqlite3.connect(uri, timeout=BUSY_S, uri=True)) as file:
                 return work(file)
         except Exception as error:  # a damaged file raises TypeError and UnicodeDecodeError, too
             if getattr(error, "sqlite_errorcode", None) not in PASSING:
