@@ -108,10 +108,11 @@ def existing_store(settings: Settings) -> Store:
     """`open_store`, for what only looks at a store or changes what is there.
 
     Raises:
-        ConfigError: as `require_store`.
+        ConfigError, TransientError: as `require_store`.
     """
-    require_store(settings)
-    return open_store(settings)
+    store = _found_store(settings)
+    store.upgrade()
+    return store
 
 
 def require_store(settings: Settings) -> None:
@@ -121,11 +122,18 @@ def require_store(settings: Settings) -> None:
         ConfigError: there is none, or it is only half restored.
         TransientError: the server does not answer.
     """
+    _found_store(settings).close()
+
+
+def _found_store(settings: Settings) -> Store:
+    """The store that is there, in its present schema; as `require_store` where there is none."""
     url = normalise_url(settings.store.url)
     require_file(url)
-    with Store.of(settings.store) as store:
-        if store.database.revision() is None:
-            raise no_store(f"{shown_url(url)} has no store")
+    store = Store.of(settings.store)
+    if store.database.revision() is None:
+        store.close()
+        raise no_store(f"{shown_url(url)} has no store")
+    return store
 
 
 def open_store(settings: Settings) -> Store:

@@ -217,7 +217,7 @@ class Memory(Frozen):
 
 
 def begin(case_id: str, question: str) -> Memory:
-    """The memory of a new case; `evidence` is known before any retrieval."""
+    """The memory of a new case, without evidence."""
     return Memory(case_id=case_id, question=question)
 
 

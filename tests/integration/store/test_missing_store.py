@@ -7,11 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import inspect
 
 from support_agent.app.wiring import existing_store, require_store
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
+from support_agent.store.store import Store
 
 
 def settings_of(url: str) -> Settings:
@@ -21,11 +22,8 @@ def settings_of(url: str) -> Settings:
 
 def tables_of(url: str) -> list[str]:
     """The names of the tables in a database."""
-    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.connect() as connection:
-        names = inspect(connection).get_table_names()
-    engine.dispose()
-    return names
+    with Store.of(settings_of(url).store) as store, store.database.read() as connection:
+        return inspect(connection).get_table_names()
 
 
 @pytest.mark.servers

@@ -144,7 +144,7 @@ def test_failure_that_nobody_foresaw_is_one_line_and_with_debug_a_traceback(
     def fail(*_: object) -> None:
         raise RuntimeError("the disk is\non fire")
 
-    monkeypatch.setattr("support_agent.app.wiring.open_store", fail)
+    monkeypatch.setattr("support_agent.app.wiring.existing_store", fail)
     done = run("cases")
     assert (done.code, done.error) == (
         1,
@@ -161,7 +161,7 @@ def test_work_that_failed_is_exit_1(run: Run, desk: Desk, monkeypatch: pytest.Mo
     def fail(*_: object) -> None:
         raise PermanentError("the record cannot be read: read it with the version that wrote it")
 
-    monkeypatch.setattr("support_agent.app.wiring.open_store", fail)
+    monkeypatch.setattr("support_agent.app.wiring.existing_store", fail)
     done = run("cases")
     assert (done.code, done.error) == (
         1,
