@@ -122,14 +122,15 @@ class Threads:
         command or its subject names.
 
         An alarm and a digest are about no case: they are stored beside any customer's mail. Some mail programs drop the
-        ids of what they answer.
+        ids of what they answer. It may be one that cannot be read because a key is gone.
         """
         if (named := self.packet_named_by(message)) is not None:
             return named if named.case_id is not None else None
         given = given_in(message)
         named_first = [given.case_id] if given is not None and given.case_id is not None else cases_named_in(message)
         for case_id in named_first:
-            if packets := self.packets_of(case_id):
+            rows = self.store.deliveries.in_case(case_id)
+            if packets := [row for row in rows if row.kind.is_for_desk]:
                 return packets[-1]
             if self.store.cases.get(case_id) is not None or self.answers_a_lost_one(message):
                 return None  # what follows is the customer's subject, which may name anybody's case

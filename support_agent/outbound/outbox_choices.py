@@ -105,7 +105,7 @@ RULES: Mapping[OutboxChoice, _Rule] = {
         {
             SENT: "it went out already and cannot be called back",
             SENDING: _BUSY,
-            PROPOSED: "it is not sent as long as nobody approves it",
+            PROPOSED: "it is not sent as long as nobody approves it; `support-agent outbox undo` takes it off the list",
             CANCELLED: _CANCELLED,
         },
     ),
@@ -185,7 +185,7 @@ def apply_choice(
 
     Raises:
         ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice, or it should
-            be sent again and cannot be read.
+            be sent and cannot be read.
     """
     record, rule, by = choosable(store, outbox_id, choice), RULES[choice], DeliverySource.OPERATOR
     # Before the update: else a crash in between leaves a ready mail that fails at once.
@@ -220,10 +220,11 @@ def choosable(store: Store, outbox_id: str, choice: OutboxChoice) -> OutboxEntry
         raise PermanentError(f"{outbox_id} is a {record.kind.value}: only answers are undone", code="outbox_kind")
     if why := RULES[choice].refused.get(record.status):
         raise PermanentError(f"{outbox_id} is {record.status}: {why}", code="outbox_status")
-    if choice is OutboxChoice.RETRY and store.sealing.unreadable([record.mail_id]):
+    instead = {OutboxChoice.RETRY: OutboxChoice.GIVE_UP, OutboxChoice.APPROVE: OutboxChoice.UNDO}.get(choice)
+    if instead and store.sealing.unreadable([record.mail_id]):
         why = (
             "its key is gone, so it cannot be read and sent: unless today's keys can be put back, "
-            "`support-agent outbox give-up` takes it off the list"
+            f"`support-agent outbox {instead.value}` takes it off the list"
         )
         raise PermanentError(f"{outbox_id}: {why}", code="no_key")
     return record

@@ -28,6 +28,7 @@ from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError
 from support_agent.mail.keys import desk_key
 from support_agent.mail.senders.identity import Sender
+from support_agent.outbound.outbox_choices import OutboxChoice, choosable
 from support_agent.outbound.packing import CommandScope, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.staff_files import files_of
@@ -223,6 +224,9 @@ class DeskCommands:
         if given.case_id not in (None, mail.route.case_id):
             raise _refused("it names another case than the packet that it answers")
         if (found := self._packet_with_key(mail, given)) is None:
+            for answer in self.store.deliveries.in_case(mail.route.case_id, OutgoingKind.ANSWER):
+                if answer.status is PROPOSED:
+                    choosable(self.store, answer.id, OutboxChoice.APPROVE)  # raises what to do if its key is gone
             what = "its key is not one of this case, or what it is about has changed since"
             raise _refused(f"{what}: use a line of a packet of this case")
         fitting, ticket = found

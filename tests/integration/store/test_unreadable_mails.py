@@ -29,7 +29,7 @@ from support_agent.store.watch_records import AlarmKind
 from support_agent.watch.causes import causes
 from support_agent.workflow.approval import choose
 from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
-from tests.fakes_desk import lines_of, told
+from tests.fakes_desk import lines_of, proposed_in, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, with_autonomy, write
 from tests.fakes_page import Browser
 from tests.fakes_sealed import SEALS, lose_keys, sealed_office
@@ -111,11 +111,29 @@ def test_an_answer_that_cannot_be_read_is_not_approved_but_undone_and_nothing_is
     """Failure: what it said was read to be judged, so it waited for a person for ever."""
     record = proposed(office)
     lose_keys(office.store, [record.mail_id], is_destroyed=is_destroyed)
-    with pytest.raises(PermanentError, match="keys unreadable"):
-        choose(office.store, office.settings, record.id, OutboxChoice.APPROVE, office.clock)
+    for choice in (OutboxChoice.APPROVE, OutboxChoice.GIVE_UP):
+        with pytest.raises(PermanentError, match="`support-agent outbox undo` takes it off the list"):
+            choose(office.store, office.settings, record.id, choice, office.clock)
     done = choose(office.store, office.settings, record.id, OutboxChoice.UNDO, office.clock)
     assert (done.status, done.is_new) == (OutboxStatus.CANCELLED, True)
     assert office.store.labels.of(record.mail_id) == ()
+
+
+@GONE
+@pytest.mark.parametrize("is_reply", [True, False])
+def test_the_desk_hears_what_it_can_do_about_an_answer_that_cannot_be_read(
+    office: Office, *, is_reply: bool, is_destroyed: bool
+) -> None:
+    """Failure: its packet cannot be read either, so the command was said to be of another case, or was a question."""
+    waiting = proposed_in(office)
+    packet = waiting.office.sent(waiting.mail_id)[PACKET]
+    lose_keys(office.store, [waiting.mail_id], is_destroyed=is_destroyed)
+    parent = packet.message_id if is_reply else None
+    raw = write("", subject=waiting.lines["approve"], sender=DESK, in_reply_to=parent, number=2)
+    mail_id, outcome = waiting.office.handle(raw)
+    assert outcome == "filed"
+    assert f"{waiting.answer.id}: its key is gone" in told(waiting.office, mail_id)
+    assert "`support-agent outbox undo`" in told(waiting.office, mail_id)
 
 
 @GONE

@@ -199,7 +199,9 @@ REFUSED = {
     (OutboxChoice.UNDO, UNCERTAIN): "it may be out: `support-agent outbox give-up` keeps it from being sent again",
     (OutboxChoice.UNDO, FAILED): "it did not go out",
     **{(choice, PROPOSED): TO_APPROVE for choice in (OutboxChoice.RETRY, OutboxChoice.SENT)},
-    (OutboxChoice.GIVE_UP, PROPOSED): "it is not sent as long as nobody approves it",
+    (OutboxChoice.GIVE_UP, PROPOSED): (
+        "it is not sent as long as nobody approves it; `support-agent outbox undo` takes it off the list"
+    ),
     (OutboxChoice.APPROVE, SENT): "it went out already",
     (OutboxChoice.RETRY, SENT): "sending it again would be a second mail",
     (OutboxChoice.RETRY, SENDING): "it is being sent right now: look again in a moment",
