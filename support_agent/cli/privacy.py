@@ -180,12 +180,23 @@ def export(
 
 
 def _existing(config: Path | None) -> list[tuple[str, Settings]]:
-    """As `_mailboxes`; nothing is done to the first store while another is away."""
+    """As `_mailboxes`; nothing is done to the first store while another is away.
+
+    A store that was never made looks just so, and only a person knows.
+    """
     from support_agent.app.wiring import require_store
+    from support_agent.config.loading import BRANDS
+    from support_agent.errors import ConfigError
 
     mailboxes = [*_mailboxes(config)]
-    for _, settings in mailboxes:
-        require_store(settings)
+    for name, settings in mailboxes:
+        try:
+            require_store(settings)
+        except ConfigError as error:
+            if not name or error.code != "no_store":
+                raise
+            todo = f"if the brand {name} never ran, take it out of {BRANDS} until it does"
+            raise ConfigError(f"{error}; {todo}", code=error.code) from error
     return mailboxes
 
 

@@ -188,3 +188,24 @@ def test_nothing_is_forgotten_of_one_brand_while_the_store_of_another_is_away(
     with pytest.raises(ConfigError, match="put it back"):
         run(capsys, "forget", ANNA)
     assert len(office.store.cases.recent(5)) == 1
+
+
+@pytest.mark.parametrize("command", [("forget", ANNA), ("keys", "rotate", "new.key")], ids=" ".join)
+def test_who_has_a_brand_that_never_ran_reads_what_to_do_about_it(
+    office: Office,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+) -> None:
+    """Rule: a store that was never made looks as one that is away, so a person says which it is."""
+    office.handle(write("Can I get a refund?"))
+    write_brands(tmp_path, str(office.store.database.url), f"sqlite:///{tmp_path}/other.sqlite3")
+    (tmp_path / "new.key").write_text("11" * 32)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"if the brand shop never ran, take it out of brands\.files until it does"):
+        run(capsys, *command)
+    configuration = (tmp_path / "support-agent.toml").read_text()
+    (tmp_path / "support-agent.toml").write_text(configuration.replace('shop = "shop/support-agent.toml"', ""))
+    assert run(capsys, *command)
+    assert not (tmp_path / "other.sqlite3").exists()
