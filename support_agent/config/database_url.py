@@ -12,7 +12,7 @@ from urllib.parse import quote
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from support_agent.config.search import LOOPBACK
+from support_agent.config.mail_servers import LOOPBACK
 from support_agent.config.sources import SettingProblem, SettingsRefused
 from support_agent.errors import ConfigError
 

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from support_agent.config.mail_servers import OptionalPath
-from support_agent.config.search import LOOPBACK
+from support_agent.config.mail_servers import LOOPBACK, OptionalPath
 from support_agent.core.frozen import Frozen
 
 DEFAULT_PORTS = {"http": 80, "https": 443}

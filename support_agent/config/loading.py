@@ -43,6 +43,7 @@ SECRETS = (
     ("model", "api_key"),
     ("probe", "password"),
     ("store", "password"),
+    ("search", "serper_key"),
 )
 """Section and key of each secret that may be in a file, which the key with `_file` behind it names."""
 

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 
-from support_agent.config.search import LOOPBACK
 from support_agent.core.frozen import Frozen
+
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Security(StrEnum):

@@ -11,9 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
+from support_agent.config.mail_servers import LOOPBACK, OptionalPath
 from support_agent.core.frozen import Frozen
-
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Service(StrEnum):
@@ -94,6 +93,8 @@ class SearchSettings(Frozen):
     serper_url: SecretUrl = "https://google.serper.dev/search"
     serper_key: SecretStr = SecretStr("")
     """Key of serper.dev, which asks Google; in the environment, SUPPORT_AGENT__SEARCH__SERPER_KEY."""
+    serper_key_file: OptionalPath = None
+    """A file with only that key; `serper_key` wins."""
     duckduckgo_url: WebUrl = "https://html.duckduckgo.com/html/"
     wikipedia_url: WebUrl = "https://en.wikipedia.org/w/api.php"
     """The MediaWiki API of any wiki with the extension TextExtracts."""
@@ -109,8 +110,8 @@ class SearchSettings(Frozen):
     def _each_source_can_be_asked(self) -> SearchSettings:
         needs = {
             Service.GOOGLE: (
-                "serper_url and search.serper_key",
-                self.serper_url and self.serper_key.get_secret_value(),
+                "serper_url and search.serper_key or search.serper_key_file",
+                self.serper_url and (self.serper_key.get_secret_value() or self.serper_key_file),
             ),
             Service.DUCKDUCKGO: ("duckduckgo_url", self.duckduckgo_url),
             Service.WIKIPEDIA: ("wikipedia_url", self.wikipedia_url),

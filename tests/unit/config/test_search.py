@@ -52,3 +52,14 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, lines: str, what: str) 
 def test_the_key_is_never_printed() -> None:
     settings = load(None, {"search.sources": ["google"], "search.serper_key": "hunter2"})
     assert "hunter2" not in repr(settings)
+
+
+def test_the_key_may_be_in_a_file(tmp_path: Path) -> None:
+    """As every other secret; what is given directly wins, and a source whose file is away is refused."""
+    file = tmp_path / "support-agent.toml"
+    file.write_text('[search]\nsources = ["google"]\nserper_key_file = "serper.key"\n')
+    with pytest.raises(ConfigError, match=r"search\.serper_key_file .*cannot be read"):
+        load(file)
+    (tmp_path / "serper.key").write_text("hunter2\n")
+    assert load(file).search.serper_key.get_secret_value() == "hunter2"
+    assert load(file, {"search.serper_key": "direct"}).search.serper_key.get_secret_value() == "direct"

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
 from support_agent.config.database_url import sqlite_url_in
-from support_agent.config.loading import load
+from support_agent.config.loading import SECRETS, load
 from support_agent.config.settings import Settings
 from support_agent.config.sources import GONE, RENAMED
 from support_agent.errors import ConfigError
@@ -222,6 +223,16 @@ def test_the_secret_is_read_from_its_file(tmp_path: Path) -> None:
     path = write(tmp_path, '[agent]\nsecret_file = "secret.key"\n')
     assert load(path).agent.secret.get_secret_value() == KEY
     assert load(path, {"agent.secret": "d" * 40}).agent.secret.get_secret_value() == "d" * 40
+
+
+def test_every_secret_may_be_in_a_file() -> None:
+    """Rule: none needs to be in `support-agent.toml` or in the environment."""
+    sections = {name: type(section).model_fields for name, section in Settings()}
+    secrets = {
+        (section, key) for section, keys in sections.items() for key in keys if keys[key].annotation is SecretStr
+    }
+    assert {(section, key) for section, key in secrets if f"{key}_file" not in sections[section]} == set()
+    assert secrets - {*SECRETS} == {("agent", "secret"), ("store", "master_key")}  # whose files are read otherwise
 
 
 def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path: Path) -> None:
