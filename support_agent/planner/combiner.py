@@ -168,8 +168,10 @@ def features_of(matches: Sequence[Match]) -> tuple[list[Features], Features]:
     """The features of each topic, in the order given, and those of the whole list for `none`.
 
     Args:
-        matches: Every topic that may answer, 1..n.
+        matches: Every topic that may answer, 0..n; of no topics there are no features.
     """
+    if not matches:
+        return [], {}
     signals = [match.signals or _of_score(match.score) for match in matches]
     is_account = [match.topic.startswith(ACCOUNT) for match in matches]
     topics: list[Features] = [

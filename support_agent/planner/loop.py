@@ -111,7 +111,7 @@ class _GuidedRun(PlanRun):
 
     def _chances(self, text: str) -> Mapping[str, float]:
         matches = self.context.search.nearest(text)
-        chances = self.chooser.without_model(matches).chances if matches else [1.0]
+        chances = self.chooser.without_model(matches).chances
         return dict(zip([*(match.topic for match in matches), NONE_KEY], chances, strict=True))
 
     def _answer(self) -> tuple[Item, ...]:

@@ -141,8 +141,6 @@ class PlanRun(ABC):
     def shortlist(self) -> list[Option]:
         """The likeliest topics for the current question as the model sees them, the likeliest first."""
         matches = self._nearest()
-        if not matches:
-            return []
         chances = self.chooser.without_model(matches).chances[:-1]
         ranked = sorted(zip(chances, matches, strict=True), key=lambda pair: -pair[0])[: self.limits.shortlist]
         documents, accounts = self.context.documents, self.context.accounts

@@ -47,6 +47,11 @@ def test_the_nearer_topic_is_the_likelier_one() -> None:
     assert chances[0] > chances[1]
 
 
+def test_where_there_is_nothing_to_choose_from_none_is_certain() -> None:
+    """Failure: an index that was out of range."""
+    assert committed().chances(*features_of([]), None, Calibration()) == [1.0]
+
+
 def test_where_nothing_is_near_none_is_likelier_than_where_something_is() -> None:
     far, near = (
         committed().chances(*features_of([match(1, best), match(2, 0.1), match(3, 0.1)]), None, Calibration())[-1]
