@@ -161,13 +161,15 @@ def _waiting_case(
 
 def _is_packet() -> ColumnElement[bool]:
     """Whether it is a packet, and not the same once more without the original; or a notice about a mail that a person
-    must answer. A mail that is filed needs no answer.
+    must answer, or in which a rule recognised a bounce: it is of the loss of one that cannot be read. A mail that is
+    filed otherwise needs no answer.
     """
     kind = col(OutboxRow.kind)
     is_for_nobody = col(MailRow.status) == MailStatus.FILED  # a mail that only says that all is well
     is_first = and_(kind == OutgoingKind.PACKET, col(OutboxRow.number) == 1, ~is_for_nobody)
     is_escalated = col(MailRow.status).in_((MailStatus.ESCALATED, MailStatus.QUARANTINED))
-    is_notice = and_(kind == OutgoingKind.FAILURE, is_escalated)
+    is_bounce = col(MailRow.reason_code) == col(MailRow.screening_rule)  # else only a mail without a notice is filed so
+    is_notice = and_(kind == OutgoingKind.FAILURE, or_(is_escalated, is_bounce))
     # The kinds once more, because the index of a case's mails is by them.
     return and_(kind.in_((OutgoingKind.PACKET, OutgoingKind.FAILURE)), or_(is_first, is_notice))
 

@@ -29,7 +29,7 @@ from support_agent.store.watch_records import AlarmKind
 from support_agent.watch.causes import causes
 from support_agent.workflow.approval import choose
 from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
-from tests.fakes_desk import lines_of, proposed_in, told
+from tests.fakes_desk import lines_of, proposed_in, remind, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, with_autonomy, write
 from tests.fakes_page import Browser
 from tests.fakes_sealed import SEALS, lose_keys, sealed_office
@@ -282,6 +282,26 @@ def test_a_bounce_of_a_packet_that_cannot_be_read_is_told_to_the_desk(office: Of
         office.stages.notices.send_without_original()
     assert told(office, bounce).startswith(f"the packet to {DESK} is failed: bounced")
     assert len(office.store.deliveries.in_case(CaseId(str(packet.case_id)), FAILURE)) == 1
+
+
+@GONE
+def test_the_case_of_a_lost_mail_that_cannot_be_read_waits_until_a_person_has_dealt_with_it(
+    office: Office, *, is_destroyed: bool
+) -> None:
+    """Failure: its notice is about a bounce, which is filed, so nobody was reminded of a customer without an answer."""
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    record = office.sent(mail_id)[ANSWER]
+    lose_keys(office.store, [mail_id], is_destroyed=is_destroyed)
+    bounce, _ = office.handle(report(envelope=envelope_id(record.message_id)))
+    assert office.store.waits.cases(NOON) == ()
+    office.stages.notices.notify_losses()
+    (waiting,) = office.store.waits.cases(NOON)
+    assert (waiting.case_id, waiting.mail_id) == (record.case_id, bounce)
+    assert f"/cases/{record.case_id}" in Browser(office).get("/")
+    reminded = remind(office, bounce)
+    assert (reminded.recipient, reminded.case_id) == (DESK, record.case_id)
+    assert Browser(office).act(f"/cases/{record.case_id}", "close")
+    assert office.store.waits.cases(NOON) == ()
 
 
 def test_a_loss_whose_bounce_cannot_be_read_either_is_left_to_the_alarm(office: Office) -> None:
