@@ -19,7 +19,7 @@ from support_agent.desk_page.visit import Desk, NotFound, Page, Result, SeeOther
 from support_agent.errors import SupportAgentError
 from support_agent.store.desk_records import LabelSource
 from support_agent.store.records import CaseId, DeliverySource, OutboxStatus
-from support_agent.workflow.approval import Approver
+from support_agent.workflow.approval import Approver, undo
 
 ORDERS = {
     "claim": Order.CLAIM,
@@ -112,7 +112,7 @@ def _undo(desk: Desk, visit: Visit, case_id: CaseId) -> None:
     if row.status is OutboxStatus.PROPOSED:  # it does not leave by itself
         raise NotFound
     by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, on the desk's page", LabelSource.COMMAND)
-    desk.wired().desk.approval.undo(row.id, by)()
+    undo(desk.store, desk.settings, row.id, desk.now, by)()
 
 
 PAGES = (Page("/cases/{case}", act, Role.ANSWER, "POST"),)

@@ -180,8 +180,8 @@ def apply_choice(
 ) -> ChoiceResult:
     """Apply a person's choice to a mail; the same choice twice changes nothing.
 
-    A retry also lifts the suppression of the mail's address. An answer is approved through `workflow.approval`, which
-    checks what it says before.
+    A retry also lifts the suppression of the mail's address. An answer is approved and undone through
+    `workflow.approval`, which reads what it says before.
 
     Raises:
         ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice, or it should

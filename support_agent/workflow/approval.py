@@ -1,14 +1,16 @@
-"""Approves an answer that waits for a person, and carries out the operator's other choices about the outbox.
+"""Approves or undoes an answer that waits for a person, and carries out the operator's other choices about the outbox.
 
 Invariant: an answer is approved only while it waits, with the bytes that it had, and only if the company's files and
 the customer's account still say what it says; it is then judged, and if nothing in the case is left open, the machine
-has it again. The desk's command and the command line both go through `Approval`. Checked by
-tests/journey/test_desk_commands.py, tests/journey/test_stale_answers.py and tests/unit/cli/test_outbox.py.
+has it again. The desk's command and the command line both go through `Approval` and `undo`. Checked by
+tests/journey/test_desk_commands.py, tests/journey/test_hold_window.py, tests/journey/test_stale_answers.py and
+tests/unit/cli/test_outbox.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -43,7 +45,7 @@ PROPOSED, READY, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.READY, OutboxSt
 
 
 class Approver(NamedTuple):
-    """Who approves, and what the outbox and the label say of it."""
+    """Who approves or undoes, and what the outbox and the label say of it."""
 
     by: DeliverySource
     who: str
@@ -81,7 +83,7 @@ class Approval:
         """
         stored = self.store.outbox.get(outbox_id) if is_repeated else None
         row = stored or self._to_approve(outbox_id)
-        final = self._final(row)
+        final = _final(self.store, row)
         if row.status is PROPOSED:
             if wrong := self._outdated(final):
                 raise PermanentError(f"{wrong}: the company's files have changed since", code="outdated")
@@ -101,27 +103,6 @@ class Approval:
 
         return approve
 
-    def undo(self, outbox_id: OutboxId, by: Approver, *, is_repeated: bool = False) -> Callable[[], object]:
-        """What undoes an answer that leaves by itself: a person gets the case, and the answer is corrected.
-
-        One that cannot be read is undone unjudged: its key may be back before it leaves.
-
-        Args:
-            is_repeated: As in `of`.
-        Raises:
-            ConfigError: there is no such mail. PermanentError: it has left, or does not wait.
-        """
-        stored = self.store.deliveries.entry(outbox_id) if is_repeated else None
-        row = stored or choosable(self.store, outbox_id, OutboxChoice.UNDO)
-        final = None if self.store.sealing.unreadable([row.mail_id]) else self._final(row)
-
-        def undo() -> None:
-            if final is not None:
-                self.autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, self.now())
-            self.store.deliveries.update(row.id, CANCELLED, by.by, by.detail, self.now(), (READY,))
-
-        return undo
-
     def withdrawn(self, row: OutboxRecord) -> str:
         """Why an answer must not leave any more, or "": what nobody approved needs `auto` when it leaves, too.
 
@@ -129,7 +110,7 @@ class Approval:
             TransientError: the customer's account cannot be read now.
         """
         try:
-            final = self._final(row)
+            final = _final(self.store, row)
         except PermanentError as error:
             return str(error)
         try:
@@ -184,16 +165,55 @@ class Approval:
         if not self.store.waits.mails(case_id) - {mail_id}:
             Handling(self.store, self.settings).order(case_id, Order.GIVE_BACK, who, self.now(), "approved")
 
-    def _final(self, row: OutboxEntry) -> FinalAnswer:
-        payload = self.store.outbox.payload(row.mail_id, row.kind, number=row.number)
-        if payload is None:
-            raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
-        try:
-            return FinalAnswer.model_validate(payload)
-        except ValidationError:
-            raise PermanentError(
-                f"another version of the program wrote the data of {row.id}", code="no_outbox"
-            ) from None
+
+def undo(
+    store: Store,
+    settings: Settings,
+    outbox_id: OutboxId,
+    now: Callable[[], datetime],
+    by: Approver,
+    *,
+    is_repeated: bool = False,
+) -> Callable[[], ChoiceResult]:
+    """What undoes an answer that leaves by itself, or is proposed: a person gets the case, and it is corrected.
+
+    One that cannot be read is undone unjudged: its key may be back before it leaves.
+
+    Args:
+        is_repeated: As in `Approval.of`.
+    Raises:
+        ConfigError: there is no such mail. PermanentError: it has left, or does not wait.
+    """
+    stored = store.deliveries.entry(outbox_id) if is_repeated else None
+    row = stored or choosable(store, outbox_id, OutboxChoice.UNDO)
+    final = None
+    if is_repeated or row.status is not CANCELLED:
+        with suppress(PermanentError):
+            final = _final(store, row)
+
+    def carry_out() -> ChoiceResult:
+        if final is not None:
+            autonomy = Autonomy(store, settings.autonomy)
+            autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, now())
+        is_new = store.deliveries.update(row.id, CANCELLED, by.by, by.detail, now(), (PROPOSED, READY))
+        return ChoiceResult(outbox_id=row.id, status=CANCELLED, is_new=is_new)
+
+    return carry_out
+
+
+def _final(store: Store, row: OutboxEntry) -> FinalAnswer:
+    """What an answer says, as data.
+
+    Raises:
+        PermanentError: it cannot be read: another version wrote it, or its data or its key are gone.
+    """
+    payload = store.outbox.payload(row.mail_id, row.kind, number=row.number)
+    if payload is None:
+        raise PermanentError(f"the data of {row.id} are not stored any more", code="no_outbox")
+    try:
+        return FinalAnswer.model_validate(payload)
+    except ValidationError:
+        raise PermanentError(f"another version of the program wrote the data of {row.id}", code="no_outbox") from None
 
 
 def choose(
@@ -210,15 +230,10 @@ def choose(
         ConfigError: there is no such mail, or the company's files cannot be used. PermanentError: the mail's status,
             or the company's files, do not allow it.
     """
-    autonomy = Autonomy(store, settings.autonomy)
     row = choosable(store, outbox_id, choice)
     if choice is OutboxChoice.APPROVE and row.status is PROPOSED:
         company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
-        return Approval(store, settings, company, templates, autonomy, now).of(row.id, by)()
-    is_readable = not store.sealing.unreadable([row.mail_id])  # if not, it is undone unjudged
-    if choice is OutboxChoice.UNDO and row.status in (PROPOSED, READY) and is_readable:
-        rendered = store.outbox.rendered_mail(row.mail_id, row.kind, row.number)
-        if rendered is not None:
-            final = FinalAnswer.model_validate(rendered.payload)
-            autonomy.judge(row.mail_id, final, LabelOutcome.NOTHING, None, by.who, by.how, now())
+        return Approval(store, settings, company, templates, Autonomy(store, settings.autonomy), now).of(row.id, by)()
+    if choice is OutboxChoice.UNDO:
+        return undo(store, settings, row.id, now, by._replace(detail=f"undone, by {by.who}"))()
     return apply_choice(store, outbox_id, choice, now(), by.who)

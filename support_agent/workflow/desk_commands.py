@@ -46,7 +46,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.store import Store
 from support_agent.tools.person_choice import PersonChoice
-from support_agent.workflow.approval import Approval, Approver
+from support_agent.workflow.approval import Approval, Approver, undo
 from support_agent.workflow.decide import Decider, written_at
 from support_agent.workflow.labelling import Labelling
 
@@ -297,7 +297,7 @@ class DeskCommands:
         """Keep an answer from leaving by itself, as long as it has not left."""
         outbox_id, who = OutboxId(fitting.packet.proposed_id or ""), mail.sender.address
         by = Approver(DeliverySource.UNDONE, who, f"undone by {who}, {_says(mail)}", LabelSource.COMMAND)
-        return self.approval.undo(outbox_id, by, is_repeated=self._is_moved(outbox_id, mail))
+        return undo(self.store, self.settings, outbox_id, self.now, by, is_repeated=self._is_moved(outbox_id, mail))
 
     def _send_chosen(self, mail: RoutedMail, fitting: Fitting, choice: PersonChoice | None) -> Callable[[], object]:
         """Send what a person chose instead of what was proposed."""

@@ -163,6 +163,19 @@ def test_a_person_undoes_it_by_mail(office: Office, steps: Callable[[], Steps]) 
     assert work(given.office)[-1] == JAMES
 
 
+@pytest.mark.parametrize("is_by_mail", [True, False])
+def test_what_another_version_wrote_is_undone_unjudged_whoever_undoes_it(office: Office, *, is_by_mail: bool) -> None:
+    """Failure: its data are read to be judged, so it could not be kept from leaving."""
+    given = held_in(office)
+    with office.store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE rendered_mails SET payload = '{}' WHERE kind = 'answer'")
+    if is_by_mail:
+        order(given.office, given.lines["undo"])
+    else:
+        undo(given.office, given.answer.id)
+    assert (status_of(office, given.answer), office.store.labels.valid()) == ("cancelled", ())
+
+
 def test_what_has_left_cannot_be_undone_by_mail(office: Office) -> None:
     """The desk hears so, and nothing is judged."""
     given = held_in(office)
