@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 from sqlalchemy import URL, NullPool, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from support_agent.config.database_url import normalise_url
 from support_agent.core.vanished_server import noticed_within
@@ -26,6 +27,7 @@ HOLDER = text(
     "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted"
     " AND objid = :key AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+RELEASE = text("SELECT pg_advisory_unlock_all()")
 HAS_LEASES = text("SELECT to_regclass('leases') IS NOT NULL")
 RENEWED_S = 200
 """A worker renews its lease within so many seconds: a third of the longest `engine.lease_s`."""
@@ -118,6 +120,8 @@ def _server_lock(url: URL, holder: str, timeout_s: float, *, is_shared: bool) ->
                 raise _may_live(alive.holder, alive.wait_s, was_started=alive.was_started)
         yield
     finally:
+        with suppress(SQLAlchemyError):  # a cut connection has no lock
+            connection.execute(RELEASE)  # the server ends a closed connection, with its lock, only a moment later
         connection.close()
 
 

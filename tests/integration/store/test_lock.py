@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from threading import Timer
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 
+from support_agent.config.database_url import normalise_url
 from support_agent.config.packaged_files import packaged
 from support_agent.core.clock import utc_now
 from support_agent.errors import ConfigError, TransientError
@@ -72,6 +77,19 @@ def test_killed_process_has_the_store_no_more(database_url: str) -> None:
         process.kill()
         process.wait(WAIT_S)
         assert any(is_free(database_url) for _ in range(200))
+
+
+@pytest.mark.servers
+def test_a_store_is_free_as_soon_as_its_holder_has_left_it(postgres_url: str) -> None:
+    """Failure: the server ends a closed connection, and its lock with it, a moment later, and of two commands one after
+    the other the second was told that the first still ran. Here the server's process is stopped for that moment."""
+    with create_engine(normalise_url(postgres_url), poolclass=NullPool).connect() as watching:
+        with only_process(postgres_url, "pid 1 on here"):
+            holder = watching.scalar(text("SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
+            assert isinstance(holder, int)
+            os.kill(holder, signal.SIGSTOP)
+            Timer(0.5, os.kill, (holder, signal.SIGCONT)).start()
+        assert is_free(postgres_url)
 
 
 def test_one_file_under_two_names_is_one_store(tmp_path: Path) -> None:
