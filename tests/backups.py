@@ -13,7 +13,6 @@ from threading import Event
 from dbos import DBOS
 
 from support_agent.app.wiring import wire
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, EngineSettings, Settings
 from support_agent.engine.database import engine_url, prepare
 from support_agent.engine.engine import Engine, executor_id
@@ -51,7 +50,7 @@ class Points(Watch):
 @contextmanager
 def office_on(url: str, company: CompanySettings) -> Iterator[Office]:
     """An agent on the store of this URL, on the next day."""
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         office = open_office(company, store)
         settings = office.settings.store.model_copy(update={"url": url})
         office.settings = office.settings.model_copy(update={"store": settings})

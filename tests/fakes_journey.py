@@ -285,7 +285,7 @@ class Office:
 def office_in(folder: Path, company: CompanySettings, empty_store: Path) -> Iterator[Office]:
     """An office of that company on a copy of this store in this folder, closed at the end."""
     url = f"sqlite:///{shutil.copy(company_store(company, empty_store), folder / 'store.sqlite3')}"
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         opened = open_office(company, store)
         yield opened
         opened.decider.company.accounts.close()
@@ -301,7 +301,7 @@ def loaded(company: CompanySettings) -> tuple[Company, Templates]:
 def company_store(company: CompanySettings, empty_store: Path) -> Path:
     """A copy of the store that keeps the company's words already, made once for all tests with the same files."""
     path = company.policies.parent / "with-company.sqlite3"
-    with Store.open(f"sqlite:///{shutil.copy(empty_store, path)}", packaged("migrations")) as store:
+    with Store.open(f"sqlite:///{shutil.copy(empty_store, path)}") as store:
         office = open_office(company, store)
         office.keep_company()
         office.decider.company.accounts.close()

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
 from support_agent.store.keys import DESTROYED, KeySettings
 from support_agent.store.records import MailId
@@ -21,7 +20,7 @@ SEALS = KeySettings(seals=True)
 def sealed_office(folder: Path, company: CompanySettings, empty_store: Path) -> Iterator[Office]:
     """An office whose store, in this folder, encrypts; closed at the end."""
     file = shutil.copy(company_store(company, empty_store), folder / "store.sqlite3")
-    with Store.open(f"sqlite:///{file}", packaged("migrations"), keys=SEALS) as store:
+    with Store.open(f"sqlite:///{file}", keys=SEALS) as store:
         opened = open_office(company, store)
         yield opened
         opened.decider.company.accounts.close()

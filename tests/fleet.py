@@ -24,7 +24,6 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from support_agent.app.workers import WorkerParts, start_workers
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
 from support_agent.core.clock import utc_now
 from support_agent.engine.steps import Steps
@@ -160,7 +159,7 @@ class Fleet:
     def wait(self, meanwhile: Callable[[], object] = lambda: None, timeout_s: float = DONE_S) -> None:
         """Wait until every mail has ended and nothing is left to send; calls `meanwhile` again and again."""
         deadline = time.monotonic() + timeout_s
-        with Store.open(self.url, packaged("migrations")) as store:
+        with Store.open(self.url) as store:
             while left := self._left(store):
                 assert time.monotonic() < deadline, f"stuck: {left}"
                 meanwhile()
@@ -193,7 +192,7 @@ class Fleet:
 
     def _work(self, stop: Event) -> None:
         """The life of one worker, which the product starts of these parts."""
-        with Store.open(self.url, packaged("migrations"), timeout_s=self.lease_s) as store:
+        with Store.open(self.url, timeout_s=self.lease_s) as store:
             office = self.office(store)
             changes = {
                 "engine": self.engine_settings().model_copy(update={"stop_timeout_s": 5.0}),
@@ -239,7 +238,7 @@ class Findings(NamedTuple):
 def findings(fleet: Fleet, threads: Sequence[Sequence[bytes]]) -> Findings:
     """Compare what happened with what must be; `threads` has the mails of each thread in their order."""
     lines = fleet.trace.lines()
-    with Store.open(fleet.url, packaged("migrations")) as store:
+    with Store.open(fleet.url) as store:
         ended = {mail.id for mail in store.mails.find() if mail.status is not MailStatus.NEW}
         to_customers = {row.message_id for row in store.outbox.find() if not row.kind.is_for_desk}
         answers = Counter(row.mail_id for row in store.outbox.find(kind=OutgoingKind.ANSWER))

@@ -15,7 +15,6 @@ import uvicorn
 
 from support_agent.company.company import stamp_of
 from support_agent.config.desk_page import DeskPageSettings
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.modes import Mode
 from support_agent.demo.workspace import CONFIG_FILE, init
@@ -42,7 +41,7 @@ STARTS_S = 20
 def made_desk(folder: Path) -> Iterator[Office]:
     """An office after a day's mails."""
     company, path = make_company(folder), folder / "store.sqlite3"
-    with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
+    with Store.open(f"sqlite:///{path}") as store:
         store.upgrade()
         office = open_office(company, store)
         office.keep_company()

@@ -25,7 +25,6 @@ from support_agent.cases.decision import Decision
 from support_agent.cases.intentions import Intention
 from support_agent.cases.route import Route
 from support_agent.company.accounts import Accounts
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
@@ -254,7 +253,7 @@ def _empty_store() -> bytes:
 
 
 def _store(path: Path) -> Store:
-    return Store.open(f"sqlite:///{path}", packaged("migrations"))
+    return Store.open(f"sqlite:///{path}")
 
 
 def read_mail(path: Path, max_bytes: int) -> bytes:

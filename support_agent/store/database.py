@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, inspect, text
@@ -25,6 +24,7 @@ from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import col, select
 
+from support_agent.config.packaged_files import packaged
 from support_agent.core.database_errors import UNUSABLE_FILE, is_transient, sqlite_code, what_to_do
 from support_agent.core.size_limits import first_line
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
@@ -105,16 +105,15 @@ class Database:
 
     Args:
         url: See `normalise_url`.
-        migrations_dir: The folder with `env.py` and `versions/`.
         timeout_s: Longest wait for a lock (SQLite), for a new connection, or for a free one of the pool; and how long
             a transaction may wait for its process (PostgreSQL).
         keys: Where the keys of sealed values are; by default beside the store, and nothing new is sealed.
     """
 
-    def __init__(self, url: URL, migrations_dir: Path, timeout_s: float, keys: KeySettings | None = None) -> None:
+    def __init__(self, url: URL, timeout_s: float, keys: KeySettings | None = None) -> None:
         self.url = url
         self.vault = Vault(url, keys or KeySettings(), timeout_s)
-        self._migrations_dir = migrations_dir
+        self.migrations_dir = packaged("migrations")
         self._file: StoreFile | None = None
         if url.drivername == "sqlite":
             self._engine, self._file = open_sqlite(url, timeout_s)
@@ -242,7 +241,7 @@ class Database:
 
     def _revisions(self) -> list[str]:
         self._check_migrations()
-        names = (path.name for path in (self._migrations_dir / "versions").glob("[0-9]*_*.py"))
+        names = (path.name for path in (self.migrations_dir / "versions").glob("[0-9]*_*.py"))
         return [name.partition("_")[0] for name in names]
 
     def _newer(self, revision: str) -> ConfigError:
@@ -259,15 +258,15 @@ class Database:
         )
 
     def _check_migrations(self) -> None:
-        if not (self._migrations_dir / "env.py").is_file():
-            raise ConfigError(f"no migrations in {self._migrations_dir}: install the package again")
+        if not (self.migrations_dir / "env.py").is_file():
+            raise ConfigError(f"no migrations in {self.migrations_dir}: install the package again")
 
     def _config(self) -> Config:
         from alembic.config import Config
 
         self._check_migrations()
         config = Config()
-        config.set_main_option("script_location", str(self._migrations_dir).replace("%", "%%"))
+        config.set_main_option("script_location", str(self.migrations_dir).replace("%", "%%"))
         return config
 
     def _migrate(self, run: Callable[[Config], None]) -> None:

@@ -7,12 +7,10 @@ with the same input, leaves the same rows and no error. Checked by tests/contrac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from support_agent.config.database_url import normalise_url
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import StoreSettings
 from support_agent.store.audit import Audit
 from support_agent.store.cases import Cases
@@ -75,21 +73,20 @@ class Store:
     @classmethod
     def of(cls, settings: StoreSettings) -> Self:
         """Open the store of the settings; see `open`."""
-        return cls.open(settings.url, packaged("migrations"), timeout_s=settings.timeout_s, keys=key_settings(settings))
+        return cls.open(settings.url, timeout_s=settings.timeout_s, keys=key_settings(settings))
 
     @classmethod
-    def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0, keys: KeySettings | None = None) -> Self:
+    def open(cls, url: str, *, timeout_s: float = 30.0, keys: KeySettings | None = None) -> Self:
         """Open a store; nothing is read or created yet.
 
         Args:
             url: SQLite or PostgreSQL, see `config.database_url`.
-            migrations_dir: The folder with `env.py` and `versions/`, from the checkout or the wheel.
             timeout_s: Longest wait for a lock, a connection or a free connection.
             keys: As for `Database`.
         Raises:
             ConfigError: the URL cannot be used.
         """
-        database = Database(normalise_url(url), migrations_dir, timeout_s, keys)
+        database = Database(normalise_url(url), timeout_s, keys)
         return cls(
             database=database,
             mails=Mails(database),

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.demo.workspace import CONFIG_FILE, SECRET_FILE
 from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store
@@ -77,7 +76,7 @@ def test_a_store_moves_to_a_server_with_its_keys(
     program: ForkedProgram, workspace: Path, tmp_path: Path, postgres_url: str
 ) -> None:
     """Rule: the commands of docs/scale.md; without the keys the restore refuses and says what to do."""
-    with Store.open(f"sqlite:///{workspace / STORE}", packaged("migrations"), keys=KeySettings(seals=True)) as store:
+    with Store.open(f"sqlite:///{workspace / STORE}", keys=KeySettings(seals=True)) as store:
         store.upgrade()
         store.cases.open(case(), record(store, 1))
     archive = program.run("backup", tmp_path / "move", folder=workspace).out.strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support_agent.config.packaged_files import packaged
 from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store
 from tests.contract.store.examples import record
@@ -17,7 +16,7 @@ SEALS = KeySettings(seals=True)
 
 def test_run_and_doctor_refuse_keys_that_do_not_open_the_store(program: ForkedProgram, workspace: Path) -> None:
     """Rule: exit code 2 and one line, before the mailbox is looked at; test_sealed_store.py has the other reasons."""
-    with Store.open(f"sqlite:///{workspace}/support-agent.sqlite3", packaged("migrations"), keys=SEALS) as store:
+    with Store.open(f"sqlite:///{workspace}/support-agent.sqlite3", keys=SEALS) as store:
         store.upgrade()
         record(store, 1)
     (workspace / "support-agent-master.key").write_text("00" * 32)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
@@ -30,7 +29,7 @@ def older(program: ForkedProgram, tmp_path_factory: pytest.TempPathFactory) -> P
     path = workspace / "support-agent.sqlite3"
     path.write_bytes(gzip.decompress((KEPT / "store.sqlite3.gz").read_bytes()))
     copy = shutil.copy(path, workspace / "migrated.sqlite3")
-    with Store.open(f"sqlite:///{copy}", packaged("migrations")) as store:
+    with Store.open(f"sqlite:///{copy}") as store:
         store.upgrade()
         first = store.outbox.find(kind=OutgoingKind.ANSWER)[0]
         record = store.outbox.rendered_mail(first.mail_id, OutgoingKind.ANSWER)

@@ -21,7 +21,6 @@ import pytest
 from sqlalchemy import update
 from sqlmodel import col, select
 
-from support_agent.config.packaged_files import packaged
 from support_agent.store.keys import KeySettings
 from support_agent.store.store import Store
 from support_agent.store.tables import OutboxRow
@@ -177,7 +176,7 @@ def test_a_byte_that_was_changed_in_the_store_is_a_difference(program: ForkedPro
     shutil.copytree(ran.workspace, copy)
     url = f"sqlite:///{copy / 'support-agent.sqlite3'}"
     with (
-        Store.open(url, packaged("migrations"), keys=KeySettings(seals=True)) as store,
+        Store.open(url, keys=KeySettings(seals=True)) as store,
         store.database.write() as connection,
     ):
         for row in connection.execute(select(OutboxRow)).all():

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import insert, text
 
 from support_agent.config.log import configure_log
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings
 from support_agent.desk_page.backtest_process import Backtests
 from support_agent.desk_page.server import PAGES
@@ -72,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = {}
         for name, file in files.items():
             is_there = file.exists()
-            with closing(Store.open(f"sqlite:///{file}", packaged("migrations"))) as store:
+            with closing(Store.open(f"sqlite:///{file}")) as store:
                 store.upgrade()
                 if name == "large" and not is_there:
                     fill(store, given.cases, given.mails)

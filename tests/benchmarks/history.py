@@ -27,7 +27,6 @@ from typer.testing import CliRunner
 
 from support_agent.cli.main import app
 from support_agent.config.log import configure_log
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.queue import QueueFilter
@@ -68,7 +67,7 @@ def measured(cases: int, mails: int, times: int, keep: Path | None = None) -> It
             place.mkdir()
             file = keep if keep is not None and name == "large" else place / "store.sqlite3"
             is_there = file.exists()
-            with closing(Store.open(f"sqlite:///{file}", packaged("migrations"))) as store:
+            with closing(Store.open(f"sqlite:///{file}")) as store:
                 store.upgrade()
                 if name == "large" and not is_there:
                     fill(store, cases, mails)

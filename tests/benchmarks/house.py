@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
 from support_agent.engine.steps import Steps
 from support_agent.store.store import Store
@@ -114,7 +113,7 @@ def observed() -> Crossing:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         company = make_company(folder)
-        with Store.open(f"sqlite:///{folder / 'empty.sqlite3'}", packaged("migrations")) as store:
+        with Store.open(f"sqlite:///{folder / 'empty.sqlite3'}") as store:
             store.upgrade()
         with office_in(folder, company, folder / "empty.sqlite3") as office:
             steps = Steps(lambda _name, work: work(), EngineSettings(), time.sleep)

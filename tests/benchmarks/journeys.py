@@ -19,7 +19,6 @@ from pathlib import Path
 from threading import Event
 
 from support_agent.config.log import configure_log
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings, LogSettings
 from support_agent.core.clock import utc_now
 from support_agent.engine.database import engine_url
@@ -99,7 +98,7 @@ def filed(count: int) -> list[bytes]:
 def worker_in(folder: Path, mails: Sequence[bytes], concurrency: int, journey: Journey = handle) -> Iterator[Worker]:
     """A worker on a store of its own, with the engine running."""
     company, url = make_company(folder), f"sqlite:///{folder / 'store.sqlite3'}"
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         store.upgrade()
         office = with_agent(open_office(company, store), **LIMITS)
         wired = office.wired

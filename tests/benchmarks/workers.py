@@ -18,7 +18,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from support_agent.config.log import configure_log
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings
 from support_agent.store.store import Store
 from tests.fleet import Fleet, findings, threads_of
@@ -77,7 +76,7 @@ def measured(
 def new_store(cluster: Cluster) -> Iterator[str]:
     """The URL of a new database with the schema."""
     url = cluster.create_database()
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         store.upgrade()
     try:
         yield url

@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, cast
 
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import EngineSettings
 from support_agent.engine.steps import Steps
 from support_agent.errors import GateRefused
@@ -210,7 +209,7 @@ class CrashFleet(Fleet):
 
     def _unfinished(self) -> list[str]:
         # Opened each time: a worker must not be forked while this process has a SQLite file open.
-        with Store.open(self.url, packaged("migrations")) as store:
+        with Store.open(self.url) as store:
             ended = {mail.id for mail in store.mails.find() if mail.status is not MailStatus.NEW}
             new = [mail.id for mail in store.mails.find(status=MailStatus.NEW)]
             unsent = [row.id for status in UNSENT for row in store.outbox.find(status=status)]

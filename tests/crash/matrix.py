@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent import pipeline
-from support_agent.config.packaged_files import packaged
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from tests.crash.crashing import DELIVER, CrashFleet, Place, Schedule
@@ -196,7 +195,7 @@ def _packets(fleet: CrashFleet, count: int) -> list[str]:
     """Message-IDs of packets that staff can reply to, of mails that were handled before anything went wrong."""
     raws = [write(HUMAN, sender=_sender(1_000_000 + number)) for number in range(count)]
     fleet.deliver(*raws)
-    with Store.open(fleet.url, packaged("migrations")) as store:
+    with Store.open(fleet.url) as store:
         office = fleet.undisturbed_office(store)
         ids = [office.handle(raw)[0] for raw in raws]
         return [office.sent(mail_id)[PACKET].message_id for mail_id in ids]
@@ -223,7 +222,7 @@ def lost_of(fleet: CrashFleet, ways: dict[MailId, str]) -> tuple[list[str], int]
     lines = fleet.trace.lines()
     sent = Counter(line.name for line in lines if line.what == "sent")
     lost, uncertain, diverted = [], 0, fleet.diverted
-    with Store.open(fleet.url, packaged("migrations")) as store:
+    with Store.open(fleet.url) as store:
         for mail_id in map(mail_id_of, fleet.mails):
             out = [row for row in store.outbox.find(mail_id=mail_id) if row.kind not in BY_THE_CLOCK]
             unknown = {row.kind for row in out if row.status is OutboxStatus.UNCERTAIN}
@@ -273,6 +272,6 @@ class Stores:
                 url = self.cluster.create_database(*([str(self.empty)] if self.empty else []))
                 opened.callback(self.cluster.drop_database, url)
             if self.empty is None:
-                with Store.open(url, packaged("migrations")) as store:
+                with Store.open(url) as store:
                     store.upgrade()
             yield url, Path(folder) / "fleet"

@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from support_agent.app.probes import real_probes
 from support_agent.config.mail_servers import ImapSettings, SmtpSettings
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import ChromaSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, Health
@@ -68,7 +67,7 @@ def test_what_is_new_is_counted_from_the_cursor(dovecot: Dovecot, postfix: Postf
     with Mailbox(dovecot.settings(user)) as mailbox:
         first, *_ = mailbox.fetch_after(mailbox.resume(None))
     here = first.cursor
-    with Store.open(f"sqlite:///{tmp_path / 'store.sqlite3'}", packaged("migrations")) as store:
+    with Store.open(f"sqlite:///{tmp_path / 'store.sqlite3'}") as store:
         store.upgrade()
         for uid_validity, new in ((here.uid_validity, 2), (here.uid_validity + 1, 3)):
             store.cursors.move(Cursor(folder="INBOX", uid_validity=uid_validity, last_uid=here.last_uid))

@@ -31,7 +31,6 @@ from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.embedding import EMBEDDERS
 from support_agent.config.loading import load
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, Settings
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import Engine, executor_id
@@ -317,7 +316,7 @@ def live(
 ) -> None:
     """One life of the agent: take up what is open, drain the mailbox, stop."""
     watch = Watch(trace, kills)
-    with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
+    with Store.open(settings.store.url, timeout_s=settings.store.timeout_s) as store:
         store.upgrade()
         decider = Decider(
             company=files.company,

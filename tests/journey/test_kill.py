@@ -19,7 +19,6 @@ from typing import NamedTuple
 import pytest
 
 from support_agent import pipeline
-from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
@@ -89,7 +88,7 @@ def _run(url: str, folder: Path, *, is_short: bool = False) -> Run:
         deaths += lives.go({mail_id_of(raw): START})
         arrived = arrived_at(servers)
     endings = []
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         for mail_id, (way, kill) in killed.items():
             record = store.mails.get(mail_id)
             out = store.outbox.find(mail_id=mail_id)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
 from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
@@ -80,7 +79,7 @@ def ask(lives: Lives, servers: DemoServers, url: str, commands: Sequence[str], f
     for raw in raws:
         servers.deliver(raw)
     assert lives.go({}) == 0
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         asked = [mail_id_of(raw) for raw in raws]
         packets = [store.outbox.find(mail_id=mail_id, kind=OutgoingKind.PACKET)[0] for mail_id in asked]
     return [
@@ -138,7 +137,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
         )
         arrived = arrived_at(servers)
     orders = [*undisturbed, *killed]
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         left = {order.mail_id: left_by(store, order.mail_id) for order in orders}
         return Desk(orders, left, deaths, arrived, store.outbox.find())
 
@@ -220,7 +219,7 @@ def duties(tmp_path_factory: pytest.TempPathFactory) -> Duties:
         for week, kills in enumerate(weeks, start=1):
             deaths += lives.go({MailId(name): kill for name, kill in kills.items()}, LATER + week * WEEK)
         arrived = arrived_at(servers)
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         assert not [row for row in store.outbox.find() if row.status in UNSETTLED]
         reminders, digests = (store.outbox.find(kind=kind) for kind in (OutgoingKind.REMINDER, OutgoingKind.DIGEST))
     counted = Counter(name.partition("-")[0] for kills in weeks for name in kills)

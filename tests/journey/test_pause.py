@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.records import MailStatus, OutboxRecord, OutboxStatus, OutgoingKind, mail_id_of
@@ -152,7 +151,7 @@ def place(tmp_path: Path) -> Iterator[Workplace]:
         servers = stack.enter_context(DemoServers())
         smtp = stack.enter_context(cutting_proxy(servers.smtp_port))
         url = f"sqlite:///{folder / 'support-agent.sqlite3'}"
-        store = stack.enter_context(Store.open(url, packaged("migrations")))
+        store = stack.enter_context(Store.open(url))
         store.upgrade()
         place = Workplace(folder, servers, smtp, store)
         stack.callback(place.kill)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
 from support_agent.demo.workspace import init
 from support_agent.store.records import MailStatus
@@ -41,9 +40,7 @@ def place(tmp_path: Path) -> Iterator[WithVolume]:
     with ExitStack() as stack:
         servers = stack.enter_context(DemoServers())
         smtp = stack.enter_context(cutting_proxy(servers.smtp_port))
-        store = stack.enter_context(
-            Store.open(f"sqlite:///{folder / 'volume' / 'store.sqlite3'}", packaged("migrations"))
-        )
+        store = stack.enter_context(Store.open(f"sqlite:///{folder / 'volume' / 'store.sqlite3'}"))
         store.upgrade()
         place = WithVolume(folder, servers, smtp, store)
         stack.callback(place.kill)

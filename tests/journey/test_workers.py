@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from support_agent.config.packaged_files import packaged
 from support_agent.store.audit import AuditEvent
 from support_agent.store.store import Store
 from tests.fakes_journey import Office
@@ -47,7 +46,7 @@ def test_two_killed_and_one_stopped_of_four_workers_lose_and_repeat_nothing(
         assert not deaths
         os.kill(third, signal.SIGCONT)
         assert findings(fleet, threads) == Findings(mails=60, lost=0, twice=0, disordered=0)
-        with Store.open(postgres_store_url, packaged("migrations")) as store:
+        with Store.open(postgres_store_url) as store:
             assert store.audit.entries(AuditEvent.COMPANY_VERSION)  # what they answered with
         for process in tuple(fleet.processes):
             assert fleet.end(process, signal.SIGTERM) == 0

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.store.store import Store
 from tests.servers.postgres import Cluster
 
@@ -42,7 +41,7 @@ def store_url(request: pytest.FixtureRequest, empty_store: Path, tmp_path: Path)
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The SQLite file of a store without a mail, to be copied."""
     path = tmp_path_factory.mktemp("store") / "empty.sqlite3"
-    with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
+    with Store.open(f"sqlite:///{path}") as store:
         store.upgrade()
     return path
 
@@ -51,7 +50,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def postgres_empty_store(postgres_cluster: Cluster) -> str:
     """The URL of a PostgreSQL store without a mail, to be copied; nobody may be connected to it."""
     url = postgres_cluster.create_database()
-    with Store.open(url, packaged("migrations")) as store:
+    with Store.open(url) as store:
         store.upgrade()
     return url
 

@@ -21,7 +21,6 @@ from typing import Protocol
 from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, text
 
 from support_agent.config.database_url import normalise_url
-from support_agent.config.packaged_files import packaged
 from support_agent.engine import schema as engine_schema
 from support_agent.engine.database import engine_url
 from support_agent.errors import ConfigError
@@ -133,7 +132,7 @@ class FileTarget:
 
     def staged(self, keys: KeySettings) -> Store:
         url = URL.create("sqlite", database=str(self._unfinished / "new" / "store"))
-        return Store.open(url.render_as_string(), packaged("migrations"), timeout_s=self._timeout_s, keys=keys)
+        return Store.open(url.render_as_string(), timeout_s=self._timeout_s, keys=keys)
 
     def pledge(self) -> None:
         self._refuse_open_files()
@@ -273,7 +272,7 @@ class ServerTarget:
         options = f"{given if isinstance(given, str) else ' '.join(given)} -csearch_path={self._unfinished}".strip()
         url = self._url.update_query_dict({"options": options})
         name = url.render_as_string(hide_password=False)
-        return Store.open(name, packaged("migrations"), timeout_s=self._timeout_s, keys=keys)
+        return Store.open(name, timeout_s=self._timeout_s, keys=keys)
 
     def pledge(self) -> None:
         with self._connected() as connection:

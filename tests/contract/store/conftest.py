@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS
 
 
 @pytest.fixture
 def store(store_url: str) -> Iterator[Store]:
-    with Store.open(store_url, MIGRATIONS) as opened:
+    with Store.open(store_url) as opened:
         yield opened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from support_agent.core.cursor import Cursor
 from support_agent.core.modes import Mode
@@ -26,7 +25,6 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind, AlarmRecord, AlarmState, Expiring
 
-MIGRATIONS = Path(__file__).parents[3] / "migrations"
 NOON = datetime(2025, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)

@@ -10,12 +10,12 @@ import pytest
 from support_agent.store.history import copy_history
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
-from tests.contract.store.examples import ANNA, CASE, DAY, MIGRATIONS, MINUTE, NOON, case, outgoing, plan, put, record
+from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, outgoing, plan, put, record
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'then.sqlite3'}", MIGRATIONS) as opened:
+    with Store.open(f"sqlite:///{tmp_path / 'then.sqlite3'}") as opened:
         opened.upgrade()
         yield opened
 

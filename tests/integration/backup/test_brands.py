@@ -19,7 +19,7 @@ from support_agent.store.lock import only_process
 from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
 from tests.backups import HOLDER, configured, create_engine_tables
-from tests.contract.store.examples import MIGRATIONS, NOON, raw, record
+from tests.contract.store.examples import NOON, raw, record
 from tests.integration.backup.test_kills import is_refused
 from tests.kills import changes_of, killed_before
 
@@ -46,7 +46,7 @@ def put_mails(brands: Brands, *numbers: int) -> None:
 
 def opened(one: Configured) -> Store:
     store = one.settings.store
-    return Store.open(store.url, MIGRATIONS, keys=key_settings(store))
+    return Store.open(store.url, keys=key_settings(store))
 
 
 def mails(brands: Brands) -> list[list[bytes]]:

@@ -13,7 +13,7 @@ from support_agent.errors import ConfigError
 from support_agent.ops.backup.archive import verify
 from support_agent.store.store import Store
 from tests.backups import back_up, put_back
-from tests.contract.store.examples import MIGRATIONS, record
+from tests.contract.store.examples import record
 from tests.kills import changes_of, killed_before
 
 
@@ -22,7 +22,7 @@ def settings_for(url: str) -> Settings:
 
 
 def mails_in(url: str) -> list[bytes]:
-    with Store.open(url, MIGRATIONS) as store:
+    with Store.open(url) as store:
         return [store.mails.raw(mail.id) for mail in store.mails.find()]
 
 
@@ -36,7 +36,7 @@ def is_refused(url: str) -> bool:
 
 
 def put_mail(url: str, number: int) -> list[bytes]:
-    with Store.open(url, MIGRATIONS) as store:
+    with Store.open(url) as store:
         record(store, number)
     return mails_in(url)
 

@@ -26,7 +26,7 @@ from support_agent.store.store import Store
 from support_agent.store.tables import TableRow
 from tests.acceptance.test_older_version import KEPT
 from tests.backups import HOLDER, back_up, create_engine_tables, put_back
-from tests.contract.store.examples import MIGRATIONS, outgoing, raw, record
+from tests.contract.store.examples import outgoing, raw, record
 from tests.integration.backup.test_refusals import opened
 
 pytestmark = pytest.mark.servers
@@ -202,7 +202,7 @@ def test_a_server_that_has_handled_mails_is_not_taken_for_an_exact_copy(
     old: Settings, new: Settings, tmp_path: Path
 ) -> None:
     """Rule: something has happened there since the backup, so it is left to people what becomes of it."""
-    with Store.open(new.store.url, MIGRATIONS) as store:
+    with Store.open(new.store.url) as store:
         store.upgrade()
         record(store, 1)
     archive = back_up(old, tmp_path / "backups")
@@ -259,5 +259,5 @@ def test_a_row_that_the_server_refuses_leaves_everything_as_it_was(
     archive = back_up(old, tmp_path / "backups")
     with pytest.raises(PermanentError, match="the database refused the data"):
         put_back(archive, new, is_exact=True)
-    with Store.open(new.store.url, MIGRATIONS) as store:
+    with Store.open(new.store.url) as store:
         assert store.database.revision() is None

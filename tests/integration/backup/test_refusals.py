@@ -25,13 +25,13 @@ from support_agent.store.lock import only_process
 from support_agent.store.records import mail_id_of
 from support_agent.store.store import Store
 from tests.backups import HOLDER, back_up, create_engine_tables, put_back
-from tests.contract.store.examples import MIGRATIONS, NOON, cursor, outgoing, raw, record
+from tests.contract.store.examples import NOON, cursor, outgoing, raw, record
 
 
 @pytest.fixture
 def settings(store_url: str) -> Settings:
     """A store with a mail."""
-    with Store.open(store_url, MIGRATIONS) as store:
+    with Store.open(store_url) as store:
         record(store, 1)
     return Settings(store=StoreSettings(url=store_url))
 
@@ -42,7 +42,7 @@ def archive(settings: Settings, tmp_path: Path) -> Path:
 
 
 def mails(settings: Settings) -> int:
-    with Store.open(settings.store.url, MIGRATIONS) as store:
+    with Store.open(settings.store.url) as store:
         return len(store.mails.find())
 
 
@@ -54,7 +54,7 @@ def rewritten(archive: Path, **changes: object) -> None:
 
 
 def test_a_store_with_mails_is_replaced_only_on_request_and_kept(settings: Settings, archive: Path) -> None:
-    with Store.open(settings.store.url, MIGRATIONS) as store:
+    with Store.open(settings.store.url) as store:
         record(store, 2)
     why = "has mails: restore with --replace, which keeps it aside; nothing was changed"
     with pytest.raises(ConfigError, match=why):
@@ -136,19 +136,19 @@ def test_a_backup_of_a_newer_program_is_refused_with_its_version(settings: Setti
 
 
 def test_an_older_backup_is_upgraded(settings: Settings, tmp_path: Path) -> None:
-    with Store.open(settings.store.url, MIGRATIONS) as store:
+    with Store.open(settings.store.url) as store:
         store.database.downgrade("0004")
     archive = back_up(settings, tmp_path / "older")
     assert read(archive).stores[""].schema_version == "0004"
     put_back(archive, settings, may_replace=True)
-    with Store.open(settings.store.url, MIGRATIONS) as store:
+    with Store.open(settings.store.url) as store:
         assert store.is_current()
         assert [mail.in_doubt for mail in store.mails.find()] == [True]
 
 
 @pytest.mark.servers
 def test_a_backup_of_a_server_is_not_put_into_a_file(postgres_url: str, tmp_path: Path) -> None:
-    with Store.open(postgres_url, MIGRATIONS) as store:
+    with Store.open(postgres_url) as store:
         store.upgrade()
     archive = back_up(Settings(store=StoreSettings(url=postgres_url)), tmp_path / "backups")
     with pytest.raises(ConfigError, match="name a database of PostgreSQL"):
@@ -156,11 +156,11 @@ def test_a_backup_of_a_server_is_not_put_into_a_file(postgres_url: str, tmp_path
 
 
 def test_a_store_of_a_newer_program_says_which(settings: Settings, tmp_path: Path) -> None:
-    with Store.open(settings.store.url, MIGRATIONS) as store, store.database.write() as connection:
+    with Store.open(settings.store.url) as store, store.database.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
         connection.exec_driver_sql("INSERT INTO programs VALUES ('9999', '9.1.0')")
     with (
-        Store.open(settings.store.url, MIGRATIONS) as store,
+        Store.open(settings.store.url) as store,
         pytest.raises(
             ConfigError, match=rf"newer version of the program \(9\.1\.0\), and this one \({version('support-agent')}\)"
         ),
@@ -218,7 +218,7 @@ def encrypted(request: pytest.FixtureRequest, store_url: str, tmp_path: Path) ->
 
 
 def opened(settings: Settings) -> Store:
-    return Store.open(settings.store.url, MIGRATIONS, keys=key_settings(settings.store))
+    return Store.open(settings.store.url, keys=key_settings(settings.store))
 
 
 def test_a_backup_has_no_key_and_names_where_they_are(encrypted: Settings, tmp_path: Path) -> None:

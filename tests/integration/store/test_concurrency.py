@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from support_agent.store.records import OutboxStatus
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, cursor, outgoing, plan, put, queue, raw, record
+from tests.contract.store.examples import NOON, cursor, outgoing, plan, put, queue, raw, record
 
 ROUNDS = 20
 Result = TypeVar("Result")
@@ -30,7 +30,7 @@ def together(*tasks: Callable[[], Result]) -> list[Result]:
 
 def test_of_two_threads_that_claim_a_row_one_wins(store: Store, store_url: str) -> None:
     """Rule: one sender per try, whether the two share a process or only the database."""
-    with Store.open(store_url, MIGRATIONS) as other:
+    with Store.open(store_url) as other:
         for number in range(ROUNDS):
             row = queue(store, number)
             won = together(*(partial(each.outbox.claim, row.id, NOON) for each in (store, other)))

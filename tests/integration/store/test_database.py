@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.store import connections
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, cursor, plan, record
+from tests.contract.store.examples import NOON, cursor, plan, record
 
 NOBODY = 65534
 PROCESS = text("SELECT pg_backend_pid()")
@@ -44,7 +44,7 @@ def test_sqlite_is_durable_and_strict(tmp_path: Path) -> None:
     }
     for _ in ("a new file", "an old one"):
         with (
-            Store.open(sqlite_url(tmp_path), MIGRATIONS, timeout_s=1.5) as store,
+            Store.open(sqlite_url(tmp_path), timeout_s=1.5) as store,
             store.database.read() as connection,
         ):
             found = {name: connection.scalar(text(f"PRAGMA {name}")) for name in expected}
@@ -54,7 +54,7 @@ def test_sqlite_is_durable_and_strict(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
     """Rule: a file that somebody made beforehand, with the rights it should have, is used."""
     (tmp_path / "store.sqlite3").touch(mode=0o640)
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         record(store)
         with closing(sqlite3.connect(tmp_path / "store.sqlite3")) as other:
@@ -63,7 +63,7 @@ def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
 
 def test_foreign_keys_are_on_again_after_a_migration(tmp_path: Path) -> None:
     """Failure: the connection that migrated goes back to the pool with its checks off."""
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         with store.database.read() as connection:
             assert connection.scalar(text("PRAGMA foreign_keys")) == 1
@@ -71,7 +71,7 @@ def test_foreign_keys_are_on_again_after_a_migration(tmp_path: Path) -> None:
 
 def test_the_sqlite_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     """Rule: customers' mails are not for other users of the machine."""
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         record(store)
         files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
@@ -105,7 +105,7 @@ def test_an_error_rolls_back_the_whole_transaction(store: Store) -> None:
 
 def test_a_missing_schema_says_so(database_url: str) -> None:
     """Rule: reading and writing before the upgrade is a mistake of the set-up, not an outage."""
-    with Store.open(database_url, MIGRATIONS) as store:
+    with Store.open(database_url) as store:
         assert not store.is_current()
         for use in (store.traffic.totals, lambda: record(store)):
             with pytest.raises(ConfigError, match="do not fit this version") as refused:
@@ -125,7 +125,7 @@ def test_a_missing_column_says_so(store: Store) -> None:
 
 def test_a_lock_that_is_not_let_go_is_tried_later(tmp_path: Path) -> None:
     """Rule: another writer is waited for, `timeout_s` at most; then the step is tried again."""
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS, timeout_s=0.05) as store:
+    with Store.open(sqlite_url(tmp_path), timeout_s=0.05) as store:
         store.upgrade()
         other = sqlite3.connect(tmp_path / "store.sqlite3", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -143,7 +143,7 @@ def test_a_server_that_is_away_is_tried_later_and_its_password_stays_secret(post
     away = f"postgresql://postgres:{password}@127.0.0.1:1/nothing"
     wrong = postgres_url.replace(password, "hunter2")
     for url in (away, wrong):
-        with Store.open(url, MIGRATIONS, timeout_s=5) as store, pytest.raises(TransientError) as refused:
+        with Store.open(url, timeout_s=5) as store, pytest.raises(TransientError) as refused:
             store.traffic.totals()
         assert not {password, "hunter2"} & set(str(refused.value).replace(":", " ").replace("@", " ").split())
         assert "\n" not in str(refused.value)
@@ -156,7 +156,7 @@ def test_a_connection_that_the_server_closed_while_nobody_used_it_is_opened_agai
     """Rule: the first command after a restart of the server does not fail, if the connection was idle before."""
     monkeypatch.setattr(connections, "PING_AFTER_S", 0.0)
     closed = text("SELECT pg_terminate_backend(:pid)")
-    with Store.open(postgres_url, MIGRATIONS) as store, Store.open(postgres_url, MIGRATIONS) as other:
+    with Store.open(postgres_url) as store, Store.open(postgres_url) as other:
         for begin in (store.database.read, store.database.write):
             with begin() as connection:
                 process = connection.scalar(PROCESS)
@@ -169,7 +169,7 @@ def test_a_connection_that_the_server_closed_while_nobody_used_it_is_opened_agai
 @pytest.mark.servers
 def test_the_locks_of_a_process_that_is_stopped_end(postgres_url: str) -> None:
     """Rule: others wait for it no longer than `timeout_s`; nothing of what it wrote is kept, and it tries again."""
-    with Store.open(postgres_url, MIGRATIONS, timeout_s=0.5) as store, ThreadPoolExecutor(1) as other:
+    with Store.open(postgres_url, timeout_s=0.5) as store, ThreadPoolExecutor(1) as other:
         with pytest.raises(TransientError, match="idle-in-transaction"):
             _lock(store, meanwhile=lambda: other.submit(_lock, store).result(timeout=60))
         _lock(store)
@@ -178,7 +178,7 @@ def test_the_locks_of_a_process_that_is_stopped_end(postgres_url: str) -> None:
 @pytest.mark.servers
 def test_a_server_whose_machine_is_gone_is_noticed_within_the_timeout(postgres_url: str) -> None:
     """Failure: after a failover a statement waited for up to two hours, the system's own limit."""
-    with Store.open(postgres_url, MIGRATIONS, timeout_s=7.5) as store, store.database.read() as connection:
+    with Store.open(postgres_url, timeout_s=7.5) as store, store.database.read() as connection:
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         with socket.socket(fileno=os.dup(driver.fileno())) as wire:
@@ -198,7 +198,7 @@ def _lock(store: Store, meanwhile: Callable[[], object] = lambda: None) -> None:
 @pytest.mark.servers
 def test_a_plan_is_stored_without_a_pipeline(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: a process that is stopped in a pipeline does not count as idle, and its locks would stay."""
-    with Store.open(postgres_url, MIGRATIONS) as store:
+    with Store.open(postgres_url) as store:
         store.upgrade()
         made = plan(record(store))
         monkeypatch.delattr(psycopg.Cursor, "executemany")
@@ -210,7 +210,7 @@ def test_a_plan_is_stored_without_a_pipeline(postgres_url: str, monkeypatch: pyt
 def test_a_reader_keeps_no_transaction_open_on_postgresql(postgres_url: str) -> None:
     """Rule: each statement is alone, without the round trips of a transaction."""
     began = text("SELECT now()")
-    with Store.open(postgres_url, MIGRATIONS) as store:
+    with Store.open(postgres_url) as store:
         with store.database.read() as connection:
             assert connection.scalar(began) < connection.scalar(began)
         with store.database.write() as connection:
@@ -222,14 +222,14 @@ def test_an_internal_error_of_the_server_is_tried_later(postgres_url: str) -> No
     """Rule: a server that cannot write to a file, for example, has not refused the data."""
     raising = text("DO $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'internal_error'; END $$")
     tried_later = pytest.raises(TransientError, match="could not extend")
-    with Store.open(postgres_url, MIGRATIONS) as store, tried_later, store.database.write() as connection:
+    with Store.open(postgres_url) as store, tried_later, store.database.write() as connection:
         connection.execute(raising)
 
 
 def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
     """Rule: the wrong file is a mistake of the configuration."""
     (tmp_path / "store.sqlite3").write_bytes(b"not a database " * 100)
-    store = Store.open(sqlite_url(tmp_path), MIGRATIONS)
+    store = Store.open(sqlite_url(tmp_path))
     with store, pytest.raises(ConfigError, match=r"store\.url"):
         store.upgrade()
 
@@ -237,7 +237,7 @@ def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
 def test_a_folder_in_place_of_the_file_says_so(tmp_path: Path) -> None:
     """Rule: so is a path that cannot be opened."""
     (tmp_path / "store.sqlite3").mkdir()
-    store = Store.open(sqlite_url(tmp_path), MIGRATIONS)
+    store = Store.open(sqlite_url(tmp_path))
     with store, pytest.raises(ConfigError, match=r"store\.url"):
         store.traffic.totals()
 
@@ -246,7 +246,7 @@ def test_a_file_that_nobody_can_look_at_says_so(tmp_path: Path) -> None:
     """As in a folder that is closed to this user. Failure: an unexpected PermissionError."""
     with (
         pytest.raises(ConfigError, match=r"cannot be looked at .*: check its folder and its permissions"),
-        Store.open(f"sqlite:///{tmp_path / ('x' * 300)}", MIGRATIONS),
+        Store.open(f"sqlite:///{tmp_path / ('x' * 300)}"),
     ):
         pass
 
@@ -269,7 +269,7 @@ def test_a_file_that_was_used_is_awaited_while_it_is_away(tmp_path: Path, away: 
     store was made in the place of the file, and the log of what was not written back yet was lost with it."""
     volume = tmp_path / "volume"
     volume.mkdir()
-    with Store.open(sqlite_url(volume), MIGRATIONS) as store:
+    with Store.open(sqlite_url(volume)) as store:
         store.upgrade()
         mail = record(store)
         before = {path.name for path in volume.iterdir()}
@@ -292,7 +292,7 @@ def test_no_other_file_takes_the_place_of_one_that_was_used(tmp_path: Path) -> N
     which nothing was answered yet.
     """
     path = tmp_path / "store.sqlite3"
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         path.rename(tmp_path / "elsewhere")
         path.write_bytes((tmp_path / "elsewhere").read_bytes())
@@ -304,7 +304,7 @@ def test_no_other_file_takes_the_place_of_one_that_was_used(tmp_path: Path) -> N
 
 def test_a_file_whose_folder_may_not_be_written_to_any_more_is_awaited(tmp_path: Path) -> None:
     """A volume that is mounted read-only for a while."""
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         error = sqlite3.OperationalError("attempt to write a readonly database")
         error.sqlite_errorname = "SQLITE_READONLY"
@@ -315,7 +315,7 @@ def test_a_file_whose_folder_may_not_be_written_to_any_more_is_awaited(tmp_path:
 def test_a_link_to_a_file_that_is_not_there_yet_is_a_new_database(tmp_path: Path) -> None:
     """Failure: the first start ended, as the link took the name that the new file was to have."""
     (tmp_path / "store.sqlite3").symlink_to(tmp_path / "elsewhere.sqlite3")
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         assert record(store)
     assert stat.S_IMODE((tmp_path / "elsewhere.sqlite3").stat().st_mode) == 0o600
@@ -328,7 +328,7 @@ def test_a_volume_without_hard_links_has_a_new_database(tmp_path: Path, monkeypa
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refused)
-    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+    with Store.open(sqlite_url(tmp_path)) as store:
         store.upgrade()
         assert record(store)
     assert [path.name for path in tmp_path.iterdir()] == ["store.sqlite3"]
@@ -353,7 +353,7 @@ def test_a_file_that_this_user_may_not_write_to_is_not_awaited(closed: str) -> N
     """Failure: a worker whose store another user had put back waited for ever, instead of ending with what is wrong."""
     with TemporaryDirectory() as folder:
         path = Path(folder)
-        with Store.open(sqlite_url(path), MIGRATIONS) as store:
+        with Store.open(sqlite_url(path)) as store:
             store.upgrade()
         path.chmod(0o777)
         (path / "store.sqlite3").chmod(0o666)
@@ -361,7 +361,7 @@ def test_a_file_that_this_user_may_not_write_to_is_not_awaited(closed: str) -> N
         try:
             with (
                 another_user(),
-                Store.open(sqlite_url(path), MIGRATIONS) as store,
+                Store.open(sqlite_url(path)) as store,
                 pytest.raises(ConfigError, match="cannot be used"),
             ):
                 record(store)

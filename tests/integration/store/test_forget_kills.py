@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, Settings
 from support_agent.engine import deletion
 from support_agent.engine.database import engine_url
@@ -47,7 +46,7 @@ class Place(NamedTuple):
 
     def forget(self) -> None:
         person, results = person_of([VERA], self.settings), self.folder / "backtest-work"
-        with Store.open(self.url, packaged("migrations"), keys=SEALS) as store:
+        with Store.open(self.url, keys=SEALS) as store:
             traces = traces_of(store, person, self.folder, results)
             records = engine_url(self.url)
             forget(store, person, traces, results, lambda ids: deletion.delete_records(records, ids), RECEIPT, NOON)
@@ -55,7 +54,7 @@ class Place(NamedTuple):
     def assert_forgotten(self, killed_at: int) -> None:
         for needle in NEEDLES:
             assert files_with(self.folder, needle) == [], (killed_at, needle)
-        with Store.open(self.url, packaged("migrations"), keys=SEALS) as store:
+        with Store.open(self.url, keys=SEALS) as store:
             assert [mail.id for mail in store.mails.find()] == [mail_id_of(OTHERS)], killed_at
             gone = {mail_id_of(raw) for raw in (ASKED, BOUNCE)}
             assert store.database.vault.keys.lost(gone).destroyed == gone, killed_at
@@ -65,7 +64,7 @@ class Place(NamedTuple):
 
 
 def filled(folder: Path, url: str, company: CompanySettings) -> Place:
-    with Store.open(url, packaged("migrations"), keys=SEALS) as store:
+    with Store.open(url, keys=SEALS) as store:
         office = open_office(company, store)
         settings = office.settings.store.model_copy(update={"url": url})
         office.settings = office.settings.model_copy(update={"store": settings})

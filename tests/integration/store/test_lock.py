@@ -17,7 +17,6 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 
 from support_agent.config.database_url import normalise_url
-from support_agent.config.packaged_files import packaged
 from support_agent.core.clock import utc_now
 from support_agent.errors import ConfigError, TransientError
 from support_agent.store.lock import only_process
@@ -136,7 +135,7 @@ def test_program_does_not_run_beside_another(tmp_path: Path) -> None:
 @pytest.mark.servers
 def test_a_worker_that_lost_its_lock_in_a_restart_of_the_server_is_known_by_its_lease(postgres_store_url: str) -> None:
     """Else a restore would exchange the store below it. The message says for how long, and why."""
-    with Store.open(postgres_store_url, packaged("migrations")) as store:
+    with Store.open(postgres_store_url) as store:
         store.leases.take("worker:w1", "w1", timedelta(minutes=10), utc_now())
         store.leases.take("worker:w2", "w2", timedelta(minutes=5), utc_now())
         who = r"may run on this store \(w1\): its lease ends in (599|600) s: stop it, or, if it has died, run"
@@ -152,7 +151,7 @@ def test_a_worker_that_could_not_renew_its_lease_before_a_restart_is_waited_for(
     postgres_cluster: Cluster, postgres_store_url: str
 ) -> None:
     """Failure: the server was away for longer than a lease; it comes back, and so does the worker, a moment later."""
-    with Store.open(postgres_store_url, packaged("migrations")) as store:
+    with Store.open(postgres_store_url) as store:
         store.leases.take("worker:w1", "w1", timedelta(0), utc_now())
         store.close()
         postgres_cluster.restart()

@@ -15,15 +15,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import MetaData, RowMapping, inspect, select
 
+from support_agent.config.packaged_files import packaged
 from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import MailStatus, OutboxId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.store.tables import TableRow
-from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
+from tests.contract.store.examples import CASE, DAY, NOON, fill, outgoing, put, queue, record
 
-REVISIONS = sorted(path.name[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+REVISIONS = sorted(path.name[:4] for path in (packaged("migrations") / "versions").glob("[0-9]*.py"))
 NEXT_REVISION = f"{int(REVISIONS[-1]) + 1:04d}"
 PINNED = {
     "0001": "6802a17d7ad2de349af87486bd1f86a98783a823f0fa8ff91380b886cfade910",
@@ -85,7 +86,7 @@ Tables = dict[str, list[dict[str, Any]]]
 @pytest.fixture
 def bare(database_url: str) -> Iterator[Store]:
     """A store on an empty database."""
-    with Store.open(database_url, MIGRATIONS) as opened:
+    with Store.open(database_url) as opened:
         yield opened
 
 
@@ -132,11 +133,18 @@ def differences(store: Store) -> list[Any]:
 
 def with_next(folder: Path, url: str, body: str) -> Store:
     """The store of a later version of the program, with one migration more."""
-    shutil.copytree(MIGRATIONS, folder)
+    shutil.copytree(packaged("migrations"), folder)
     indented = "\n".join(f"    {line}" for line in body.splitlines())
     text = NEXT.format(revision=NEXT_REVISION, before=REVISIONS[-1], body=indented)
     (folder / "versions" / f"{NEXT_REVISION}_next.py").write_text(text)
-    return Store.open(url, folder)
+    return with_migrations(folder, url)
+
+
+def with_migrations(folder: Path, url: str) -> Store:
+    """The store of a program whose migrations are in this folder."""
+    store = Store.open(url)
+    store.database.migrations_dir = folder
+    return store
 
 
 def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None:
@@ -219,7 +227,7 @@ def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
 
 def test_a_migration_that_databases_were_made_with_is_never_changed() -> None:
     """Failure: two installations of one revision have other tables, and one of them ends with "no such table"."""
-    files = {path.name[:4]: path.read_bytes() for path in (MIGRATIONS / "versions").glob("*.py")}
+    files = {path.name[:4]: path.read_bytes() for path in (packaged("migrations") / "versions").glob("*.py")}
     assert {revision: hashlib.sha256(files[revision]).hexdigest() for revision in REVISIONS[:-1]} == PINNED
 
 
@@ -253,7 +261,7 @@ def test_tables_that_are_there_before_their_migration_say_what_helps(store: Stor
 
 def test_the_revisions_tested_are_all_there_are(bare: Store) -> None:
     """Rule: a new migration enters the tests above."""
-    files = sorted(path.name[:4] for path in (MIGRATIONS / "versions").glob("*.py"))
+    files = sorted(path.name[:4] for path in (packaged("migrations") / "versions").glob("*.py"))
     assert files == REVISIONS
     assert bare.database.head() == REVISIONS[-1]
 
@@ -312,7 +320,7 @@ def test_a_table_made_anew_keeps_the_rows_that_refer_to_it(store: Store, store_u
 def test_a_migration_that_breaks_references_is_refused(tmp_path: Path) -> None:
     """Rule: checks that were off during the migration are made up for at its end."""
     url = f"sqlite:///{tmp_path / 'store.sqlite3'}"
-    with Store.open(url, MIGRATIONS) as store:
+    with Store.open(url) as store:
         store.upgrade()
         fill(store)
         before = contents(store)
@@ -338,26 +346,26 @@ def test_a_database_of_a_newer_program_is_left_alone(store: Store, store_url: st
 def test_migrations_work_from_any_folder(database_url: str, tmp_path: Path) -> None:
     """Rule: in a wheel they lie inside the package; the path may hold what configuration files quote."""
     folder = tmp_path / "site packages %(here)s 100%" / "migrations"
-    shutil.copytree(MIGRATIONS, folder)
-    with Store.open(database_url, folder) as store:
+    shutil.copytree(packaged("migrations"), folder)
+    with with_migrations(folder, database_url) as store:
         store.upgrade()
         assert differences(store) == []
 
 
 def test_a_folder_without_migrations_is_named(database_url: str, tmp_path: Path) -> None:
     """Rule: a broken installation says where it looked."""
-    with Store.open(database_url, tmp_path) as store, pytest.raises(ConfigError, match=tmp_path.name):
+    with with_migrations(tmp_path, database_url) as store, pytest.raises(ConfigError, match=tmp_path.name):
         store.upgrade()
 
 
 def test_two_processes_may_upgrade_at_once(bare: Store, database_url: str) -> None:
     """Failure: two workers start together, and the second fails on a table that the first just made."""
     program = (
-        "import sys, pathlib; from support_agent.store.store import Store;"
-        "store = Store.open(sys.argv[1], pathlib.Path(sys.argv[2]));"
+        "import sys; from support_agent.store.store import Store;"
+        "store = Store.open(sys.argv[1]);"
         "print('ready', flush=True); sys.stdin.readline(); store.upgrade(); store.close()"
     )
-    command = [sys.executable, "-W", "error", "-c", program, database_url, str(MIGRATIONS)]
+    command = [sys.executable, "-W", "error", "-c", program, database_url]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     processes = [subprocess.Popen(command, text=True, **pipes) for _ in range(2)]  # type: ignore[call-overload]
     for process in processes:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from support_agent.config.packaged_files import packaged
 from support_agent.store import traffic
 from support_agent.store.store import Store
 from support_agent.store.tables import MailRow
@@ -21,7 +20,7 @@ def test_no_act_reads_a_whole_table_that_grows(tmp_path: Path) -> None:
     `autonomy` may read all labels: it says what each item has earned by all that people judged.
     """
     file = tmp_path / "store.sqlite3"
-    with closing(Store.open(f"sqlite:///{file}", packaged("migrations"))) as store:
+    with closing(Store.open(f"sqlite:///{file}")) as store:
         store.upgrade()
         with acts_on(store, tmp_path) as acts:
             assert len(acts) > 5
@@ -30,7 +29,7 @@ def test_no_act_reads_a_whole_table_that_grows(tmp_path: Path) -> None:
 
 def test_a_statement_that_reads_a_whole_table_is_found(tmp_path: Path) -> None:
     file = tmp_path / "store.sqlite3"
-    with closing(Store.open(f"sqlite:///{file}", packaged("migrations"))) as store:
+    with closing(Store.open(f"sqlite:///{file}")) as store:
         store.upgrade()
         assert scans({"all": store.mails.find}, file) == {"all": ["mails"]}
         assert scans({"by reason": lambda: _by_reason(store)}, file) == {"by reason": ["mails"]}
@@ -44,7 +43,7 @@ def _by_reason(store: Store) -> None:
 @pytest.mark.servers
 def test_the_mails_of_a_sender_with_any_tag_are_found_by_their_index(postgres_store_url: str) -> None:
     """Failure: PostgreSQL orders an index by its language, so each limit by sender read all mails."""
-    with closing(Store.open(postgres_store_url, packaged("migrations"))) as store, store.database.read() as connection:
+    with closing(Store.open(postgres_store_url)) as store, store.database.read() as connection:
         connection.exec_driver_sql("SET enable_seqscan = off")  # a table without a row is read whole otherwise
         query = select(MailRow.id).where(traffic._is_of("postgresql")).compile(dialect=connection.dialect)
         values = query.construct_params(traffic._tagged("anna+news@example.org"))

@@ -18,7 +18,6 @@ from pydantic import SecretStr
 
 from support_agent.cli.printing import person_traces
 from support_agent.config.mail_servers import ImapSettings
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings, StoreSettings
 from support_agent.engine.steps import Steps
 from support_agent.errors import ConfigError, PermanentError
@@ -38,7 +37,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.retention import Deleted
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, case, cursor, fill, outgoing, put, record
+from tests.contract.store.examples import NOON, case, cursor, fill, outgoing, put, record
 from tests.fakes_desk import lines_of, order, proposed_in, told
 from tests.fakes_journey import ANNA, DESK, JAMES, Office, open_office, write
 from tests.fakes_sealed import SEALS, lose_keys, sealed_office
@@ -121,7 +120,7 @@ def test_a_backup_made_before_cannot_be_read_after(office: Office, tmp_path: Pat
     keys = SEALS._replace(
         url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}", master_key_file=tmp_path / "store-master.key"
     )
-    with Store.open(f"sqlite:///{backup}", packaged("migrations"), keys=keys) as restored:
+    with Store.open(f"sqlite:///{backup}", keys=keys) as restored:
         assert NEEDLE.encode() in restored.mails.raw(james)
         with pytest.raises(PermanentError) as refused:
             restored.mails.raw(anna)
@@ -153,7 +152,7 @@ def test_bytes_that_retention_emptied_stop_nothing(office: Office) -> None:
 def test_no_keys_are_made_though_the_newest_mail_is_plain(office: Office, tmp_path: Path) -> None:
     """Failure: older mails are encrypted, and keys made anew would be replaced by the lost ones, or replace them."""
     office.receive(asks())
-    with Store.open(office.store.database.url.render_as_string(), packaged("migrations")) as plain:
+    with Store.open(office.store.database.url.render_as_string()) as plain:
         put_new(plain, asks(JAMES, 2))
     office.store.close()
     no_keys(tmp_path)
@@ -179,7 +178,7 @@ def put_new(store: Store, raw: bytes) -> RecordedMail:
 
 def test_rows_of_an_earlier_version_are_read_and_then_encrypted(office: Office, tmp_path: Path) -> None:
     """Rule: plain and sealed rows stand side by side; `keys seal` changes what is in the file, and no answer."""
-    plain = Store.open(office.store.database.url.render_as_string(), packaged("migrations"))
+    plain = Store.open(office.store.database.url.render_as_string())
     with plain:
         old = open_office(office.settings.company, plain)
         mail_id, _ = old.handle(asks())
@@ -290,7 +289,7 @@ def no_keys(folder: Path) -> None:
 
 def keys_of_another_store(folder: Path) -> None:
     no_keys(folder)
-    with Store.open(f"sqlite:///{folder}/store.sqlite3", packaged("migrations"), keys=SEALS) as store:
+    with Store.open(f"sqlite:///{folder}/store.sqlite3", keys=SEALS) as store:
         store.database.vault.seal("a" * 32, b"words")
 
 
@@ -346,7 +345,7 @@ def test_a_store_that_a_restore_left_aside_is_named_and_keeps_what_only_it_has(o
     assert f"delete {aside.parent}" in person_traces(traces)
     office.store.persons.forget(traces.kept, NOON, {})
     keys = SEALS._replace(url=f"sqlite:///{tmp_path / 'store-keys.sqlite3'}")
-    with Store.open(f"sqlite:///{aside / 'store.sqlite3'}", packaged("migrations"), keys=keys) as left:
+    with Store.open(f"sqlite:///{aside / 'store.sqlite3'}", keys=keys) as left:
         with pytest.raises(PermanentError):
             left.mails.raw(both)
         assert left.mails.raw(later) == asks(number=2)
@@ -354,7 +353,7 @@ def test_a_store_that_a_restore_left_aside_is_named_and_keeps_what_only_it_has(o
 
 @pytest.mark.servers
 def test_schemas_that_restores_left_aside_are_named(postgres_store_url: str) -> None:
-    with Store.open(postgres_store_url, MIGRATIONS) as store:
+    with Store.open(postgres_store_url) as store:
         with store.database.write() as connection:
             connection.exec_driver_sql("CREATE SCHEMA support_agent_replaced_20261120t120000z")
         target = target_of(postgres_store_url, 5.0, has_engine=False)
@@ -365,7 +364,7 @@ def test_schemas_that_restores_left_aside_are_named(postgres_store_url: str) -> 
 @pytest.mark.servers
 def test_on_postgresql_the_keys_are_in_a_schema_of_their_own(postgres_store_url: str) -> None:
     """Rule: the same rows come back; a dump without the schema has no key."""
-    with Store.open(postgres_store_url, MIGRATIONS, keys=SEALS) as store:
+    with Store.open(postgres_store_url, keys=SEALS) as store:
         mail_id = fill(store)
         assert b"mail 1" in store.mails.raw(mail_id)
         with store.database.read() as connection:
@@ -381,7 +380,7 @@ def test_on_postgresql_the_keys_are_in_a_schema_of_their_own(postgres_store_url:
 def test_every_key_that_was_stored_during_a_rotation_is_opened_by_the_new_master_key(postgres_store_url: str) -> None:
     """Rule: a process that has the old master key stores none after the rotation began, on PostgreSQL, too."""
     old, new = (SEALS._replace(master_key=SecretStr(digits * 32)) for digits in ("11", "22"))
-    with Store.open(postgres_store_url, MIGRATIONS, keys=old) as store, ThreadPoolExecutor(4) as threads:
+    with Store.open(postgres_store_url, keys=old) as store, ThreadPoolExecutor(4) as threads:
         sealed: list[bytes] = []
 
         def seal(number: int) -> bool:
@@ -392,10 +391,10 @@ def test_every_key_that_was_stored_during_a_rotation_is_opened_by_the_new_master
 
         assert seal(1)
         sealing = threads.map(seal, range(2, 200))
-        with Store.open(postgres_store_url, MIGRATIONS, keys=old) as other:
+        with Store.open(postgres_store_url, keys=old) as other:
             other.database.vault.keys.rotate(new.master_key)
         assert not (list(sealing)[-1] and seal(200))
-    with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store:
+    with Store.open(postgres_store_url, keys=new) as store:
         assert all(store.database.vault.open(one) == b"words" for one in sealed)
 
 
@@ -407,8 +406,8 @@ def test_a_key_that_is_destroyed_during_a_rotation_stays_destroyed(
     old, new = (SEALS._replace(master_key=SecretStr(digits * 32)) for digits in ("11", "22"))
     mail_id = "ab" * 16
     with (
-        Store.open(postgres_store_url, MIGRATIONS, keys=old) as store,
-        Store.open(postgres_store_url, MIGRATIONS, keys=old) as other,
+        Store.open(postgres_store_url, keys=old) as store,
+        Store.open(postgres_store_url, keys=old) as other,
     ):
         box = store.database.vault.seal(mail_id, b"words")
         rotating = other.database.vault.keys
@@ -421,7 +420,7 @@ def test_a_key_that_is_destroyed_during_a_rotation_stays_destroyed(
 
         monkeypatch.setattr(rotating, "_unwrapped", destroyed_meanwhile)
         other.database.vault.keys.rotate(new.master_key)
-    with Store.open(postgres_store_url, MIGRATIONS, keys=new) as store, pytest.raises(PermanentError) as refused:
+    with Store.open(postgres_store_url, keys=new) as store, pytest.raises(PermanentError) as refused:
         store.database.vault.open(box)
     assert refused.value.code == "forgotten"
 
@@ -430,7 +429,7 @@ def test_a_key_that_is_destroyed_during_a_rotation_stays_destroyed(
 def test_the_transaction_that_deletes_does_not_wait_for_the_table_of_keys(postgres_store_url: str) -> None:
     """Failure: the table was rewritten in it, and kept what the transaction could still read: the destroyed keys."""
     locked = "LOCK TABLE support_agent_keys.mail_keys IN SHARE UPDATE EXCLUSIVE MODE"  # as another VACUUM does
-    with Store.open(postgres_store_url, MIGRATIONS, keys=SEALS) as store, ThreadPoolExecutor(1) as thread:
+    with Store.open(postgres_store_url, keys=SEALS) as store, ThreadPoolExecutor(1) as thread:
         store.mails.end(record(store), MailStatus.FILED, None, None, NOON)
         with store.database.write() as connection:
             connection.exec_driver_sql(locked)

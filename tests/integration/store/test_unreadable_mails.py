@@ -28,7 +28,7 @@ from support_agent.store.store import Store
 from support_agent.store.watch_records import AlarmKind
 from support_agent.watch.causes import causes
 from support_agent.workflow.approval import choose
-from tests.contract.store.examples import CASE, MIGRATIONS, fill, record
+from tests.contract.store.examples import CASE, fill, record
 from tests.fakes_desk import lines_of, proposed_in, remind, told
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Office, with_autonomy, write
 from tests.fakes_page import Browser
@@ -319,7 +319,7 @@ def test_a_loss_whose_bounce_cannot_be_read_either_is_left_to_the_alarm(office: 
 
 @pytest.mark.servers
 def test_what_cannot_be_read_is_known_on_postgresql(postgres_store_url: str) -> None:
-    with Store.open(postgres_store_url, MIGRATIONS, keys=SEALS) as store:
+    with Store.open(postgres_store_url, keys=SEALS) as store:
         gone, left = fill(store), record(store, 9)
         store.mails.save_sender(gone, ANNA, 2, "dmarc=pass")
         with store.database.write() as connection:

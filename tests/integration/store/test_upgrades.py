@@ -24,7 +24,6 @@ from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, 
 from support_agent.store.store import Store
 from support_agent.transport.submission import Delivery
 from tests.backups import office_on
-from tests.contract.store.examples import MIGRATIONS
 from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, Office, office_in, write
 from tests.fakes_worker import FakeMailbox, Shift, recipients, rows, status
 from tests.integration.store.test_migrations import NAMES
@@ -90,7 +89,7 @@ def at_revision(
     cluster = request.getfixturevalue("postgres_cluster") if request.param == "postgresql" else None
     url = cluster.create_database() if cluster is not None else f"sqlite:///{file}"
     for revision in RELEASED:
-        with Store.open(url, MIGRATIONS) as store:
+        with Store.open(url) as store:
             store.database.upgrade(revision)
         if cluster is not None:
             copies[revision] = cluster.create_database(url)
@@ -107,7 +106,7 @@ def test_the_worker_finishes_the_work_of_a_released_version(
     revision: str, at_revision: Callable[[str], str], in_flight: Tables, company_settings: CompanySettings
 ) -> None:
     url = at_revision(revision)
-    with Store.open(url, MIGRATIONS) as store:
+    with Store.open(url) as store:
         assert store.database.revision() == revision
         write_rows(store, in_flight)
         store.upgrade()

@@ -13,7 +13,6 @@ from typing import cast
 import pytest
 
 from support_agent.config.mail_servers import ImapSettings, Security
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.observing import UNOBSERVED
 from support_agent.errors import TransientError
@@ -75,7 +74,7 @@ def survives_every_cut(dovecot: Dovecot, empty_store: Path, folder: Path) -> Non
             imap = dovecot.settings(user, move_handled_to="Handled", **plain)
             file = folder / f"{cut_after}.sqlite3"
             shutil.copy(empty_store, file)
-            with Store.open(f"sqlite:///{file}", packaged("migrations")) as store:
+            with Store.open(f"sqlite:///{file}") as store:
                 proxy.cut_after = cut_after
                 try:
                     read(imap, store)

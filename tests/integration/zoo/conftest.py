@@ -12,7 +12,6 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.config.agent import AgentSettings
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.store.store import Store
@@ -37,7 +36,7 @@ def open_house(company_settings: CompanySettings, empty_store: Path, tmp_path: P
         def opened(address: str = SUPPORT_ADDRESS, *, proof: str = "dmarc", **changes: object) -> OurHouse:
             domain = address.rpartition("@")[2]
             path = shutil.copy(company_store(company_settings, empty_store), tmp_path / f"{address}.sqlite3")
-            store = stack.enter_context(Store.open(f"sqlite:///{path}", packaged("migrations")))
+            store = stack.enter_context(Store.open(f"sqlite:///{path}"))
             office = open_office(company_settings, store)
             agent = AgentSettings.model_validate(
                 {

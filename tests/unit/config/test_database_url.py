@@ -86,7 +86,7 @@ def test_keys_of_a_store_that_cannot_be_are_refused_like_the_store() -> None:
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     """Rule: no folder is made by guessing."""
     with pytest.raises(ConfigError, match=r"missing of store\.url does not exist"):
-        Store.open(f"sqlite:///{tmp_path}/missing/store.sqlite3", tmp_path)
+        Store.open(f"sqlite:///{tmp_path}/missing/store.sqlite3")
     assert not (tmp_path / "missing").exists()
 
 

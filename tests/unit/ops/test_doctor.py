@@ -13,7 +13,6 @@ from pydantic import SecretStr
 from support_agent.app.probes import real_probes
 from support_agent.config.embedding import EmbeddingModel
 from support_agent.config.mail_servers import SentCopies
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, Health
@@ -43,7 +42,7 @@ def settings(tmp_path: Path) -> Settings:
 def store(settings: Settings, empty_store: Path, tmp_path: Path) -> Iterator[Store]:
     """The database of the settings, with its tables."""
     shutil.copy(empty_store, tmp_path / "store.sqlite3")
-    with Store.open(settings.store.url, packaged("migrations")) as opened:
+    with Store.open(settings.store.url) as opened:
         yield opened
 
 

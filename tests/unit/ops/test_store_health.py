@@ -13,7 +13,6 @@ import pytest
 
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.ops.doctor import diagnose
@@ -40,7 +39,7 @@ def settings(tmp_path: Path) -> Settings:
 def store(settings: Settings, empty_store: Path, tmp_path: Path) -> Iterator[Store]:
     """The database of the settings, with its tables."""
     shutil.copy(empty_store, tmp_path / "store.sqlite3")
-    with Store.open(settings.store.url, packaged("migrations")) as opened:
+    with Store.open(settings.store.url) as opened:
         yield opened
 
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
@@ -96,7 +95,7 @@ def test_a_part_that_is_not_as_it_should_be_is_named(client: httpx.Client, watch
 
 def test_a_database_that_is_away_is_said_and_scraped(client: httpx.Client, watched: Watched, office: Office) -> None:
     """Failure: a scrape ends with an error, and nobody sees the counters of the process."""
-    gone = Store.open("postgresql://nobody@127.0.0.1:1/none", packaged("migrations"), timeout_s=1)
+    gone = Store.open("postgresql://nobody@127.0.0.1:1/none", timeout_s=1)
     watched.worker.store = gone
     assert client.get("/readyz").json()["parts"]["database"] != "ok"
     found = series_in(client.get("/metrics").text)

@@ -9,7 +9,6 @@ from threading import Event
 
 import pytest
 
-from support_agent.config.packaged_files import packaged
 from support_agent.store.store import Store
 from support_agent.workflow.membership import Membership
 from tests.fakes_journey import NOON, Clock
@@ -29,7 +28,7 @@ class Seconds:
 
 @pytest.fixture
 def store(empty_store: Path, tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{copy(empty_store, tmp_path / 'store.sqlite3')}", packaged("migrations")) as opened:
+    with Store.open(f"sqlite:///{copy(empty_store, tmp_path / 'store.sqlite3')}") as opened:
         yield opened
 
 

@@ -18,7 +18,6 @@ import pytest
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
 from support_agent.company.database import ReadOnlyDatabase
-from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
@@ -52,8 +51,8 @@ def offices(company_settings: CompanySettings, empty_store: Path, tmp_path: Path
     """Two agents that have seen nothing yet, at one and the same instant, and that write to senders of level 1."""
     kept = company_store(company_settings, empty_store)
     with (
-        Store.open(f"sqlite:///{shutil.copy(kept, tmp_path / 'one.sqlite3')}", packaged("migrations")) as one,
-        Store.open(f"sqlite:///{shutil.copy(kept, tmp_path / 'two.sqlite3')}", packaged("migrations")) as two,
+        Store.open(f"sqlite:///{shutil.copy(kept, tmp_path / 'one.sqlite3')}") as one,
+        Store.open(f"sqlite:///{shutil.copy(kept, tmp_path / 'two.sqlite3')}") as two,
     ):
         opened = []
         for store in (one, two):
