@@ -1,8 +1,9 @@
 """Splits a question that asks for two things in one sentence: "What's my open balance and the card you have on file?"
 
 Commas and conjunctions propose where to split. The question is split only if the first part asks, each part has a topic
-of its own, the whole question is about these two topics, and it has no qualifier (which might apply to both). Each part
-is then planned as a question of its own.
+of its own, the whole question is about these two topics, and it has no qualifier (which might apply to both). If an
+account value answers the first part alone, a second part that surely asks is split off as well, so that it is not
+dropped silently ("How many seats do we use, and who invited them?"). Each part is planned as a question of its own.
 
 Invariant: the parts keep the question's words in order, except the conjunction; a doubtful question stays whole.
 Checked by tests/unit/planner/test_splitting.py; measured by `python -m tests.benchmarks.several`.
@@ -21,7 +22,7 @@ from typing import NamedTuple
 from support_agent.company.periods.recognition import mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.planner.choice import LEAST_SURE, MARGIN, NONE_KEY
-from support_agent.planner.qualifiers import has_qualifier
+from support_agent.planner.qualifiers import QUESTION_MARKS, has_qualifier
 from support_agent.planner.segments import Read, asks
 
 Chances = Callable[[str], Mapping[str, float]]
@@ -38,6 +39,10 @@ MOST_CHARACTERS = 600
 """Longer questions are not split."""
 MIN_WORDS = 2
 """Least number of words of a part ("card" in "by bank transfer or card" is none)."""
+ASKS_APART = 0.6
+"""Least probability, without its question mark, that a part asks which no topic of the whole question answers."""
+SAME = 0.1
+"""From this probability of the first part's topic on, the second part may be about it as well."""
 DATA = ("field:", "series:", "record:")
 _JOIN = re.compile(
     r"(?:\s*[,;]\s*|\s+)(?:and|plus|as well as|und|sowie|et|y|e|en|oraz|[&+])(?:\s+(?:also|auch|aussi|también|ook))?\s+"
@@ -72,17 +77,33 @@ def split_question(question: str, chances: Chances, read: Read, least: float, to
         today: Resolves the periods that the question names.
     """
     places = list(islice(_cut_points(question, read), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
-    is_open = bool(places) and not has_qualifier(question, partial(asks, read=read))
-    whole = chances(question) if is_open else {}
-    asked = {topic: chance for topic, chance in whole.items() if topic != NONE_KEY and chance >= SHARE}
-    if len(asked) < 2:
+    if not places or has_qualifier(question, partial(asks, read=read)):
         return (MailPart(question),)
-    found = [cut for left, right in places if (cut := _cut(left, right, chances, asked))]
+    asked = {topic: chance for topic, chance in chances(question).items() if topic != NONE_KEY and chance >= SHARE}
+    found = [cut for left, right in places if (cut := _cut(left, right, chances, asked))] if len(asked) > 1 else []
     fitting = [
         cut for cut in found if sum(asked[half.topic] for half in cut) >= least and not _loses_period(cut, today)
     ]
-    best = max(fitting, key=lambda cut: prod(half.chance for half in cut), default=())
-    return tuple(MailPart(half.text, half.chance >= SURE) for half in best) or (MailPart(question),)
+    if fitting:
+        best = max(fitting, key=lambda cut: prod(half.chance for half in cut))
+        return tuple(MailPart(half.text, half.chance >= SURE) for half in best)
+    joined = [(left, right) for left, right in places if re.search(r"[^\s,;]", question[len(left) : -len(right)])]
+    apart = (two for left, right in joined if (two := _apart(left, right, chances, read, today)))
+    return next(apart, (MailPart(question),))
+
+
+def _apart(left: str, right: str, chances: Chances, read: Read, today: date) -> tuple[MailPart, ...]:
+    """A part that an account value answers and one that asks for something else; () if they are no such two."""
+    asking = split_sentences(right)[0].rstrip("".join(QUESTION_MARKS))
+    if read([asking])[0].acts.asks < ASKS_APART:
+        return ()
+    (topic, chance), others = max(chances(left).items(), key=lambda entry: entry[1]), chances(right)
+    other = max(others, key=lambda key: others[key])
+    cut = (_Half(left, topic, chance), _Half(right, other, others[other]))
+    is_value = topic.startswith(DATA) and chance >= SURE
+    if not is_value or other == topic or others.get(topic, 0.0) >= SAME or _loses_period(cut, today):
+        return ()
+    return MailPart(left), MailPart(right, is_sure=other != NONE_KEY and others[other] >= SURE)
 
 
 def _cut_points(question: str, read: Read) -> Iterator[tuple[str, str]]:

@@ -133,3 +133,32 @@ def test_no_search_is_made_for_a_question_without_a_join() -> None:
     assert split_question("How many seats do we use?", fails, read_apart, LEAST, TODAY) == (
         MailPart("How many seats do we use?"),
     )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many seats do we use and when was the last one invited?",
+        "How many seats do we use, and please delete my photos.",
+        "Wie viele Seats haben wir und wie hieß der Vorgänger?",
+    ],
+)
+def test_what_no_value_answers_beside_a_value_is_not_dropped(question: str) -> None:
+    """The failure's story: "Is two-factor on, and who turned it on?" was answered with "on", as if that were all."""
+    first, second = told(question, {"field:seats_used": 0.9})
+    assert first.is_sure
+    assert not second.is_sure
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which card do you take and when was it invented?",
+        "How many seats do we use, when all are there?",
+        "How many seats do we use and how many seats are free?",
+        "How many seats do we use and our dog as well?",
+        "What did we pay in March and what is that in April?",
+    ],
+)
+def test_a_document_or_a_part_that_asks_nothing_else_leaves_the_question_whole(question: str) -> None:
+    assert parts(question, {"document:9": 0.9}) == (question,)
