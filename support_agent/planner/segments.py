@@ -34,6 +34,8 @@ GREETING_WORDS = 6
 """At most this many words before a first comma can be a greeting ("Hi Anna and team, where is ...")."""
 NAME_WORDS = 4
 """Lines of at most this many words can be the name at the end of a mail."""
+ENDS = (".", "!", "\u2026", "\u3002", "\uff01", "\u0964", "\u06d4", "\u055d", "\u1362")
+"""Marks at the end of a sentence that is no question."""
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)]) )")
 _GREETED = re.compile(r"^([^,.!:\u060c\uff0c]{1,60}[,.!:\u060c\uff0c]+)\s*(?=\S)")
 _ENDS = re.compile(r"(?<=[\u3002\uff01\uff1f\u061f\u0964\u06d4\u055e\u1367])\s*(?=\S)|(?<=\?) |(?<=[^\W\d_]{3}[.!]) ")
@@ -77,7 +79,10 @@ def is_long(text: str) -> bool:
 
 
 def segments_of(text: str, read: Read) -> list[Segment]:
-    """The segments of a mail without greeting and sign-off; questions and postscripts after a sign-off are kept."""
+    """The segments of a mail without greeting and sign-off.
+
+    After a sign-off questions, postscripts and sentences that tell something are kept ("I mean in June, not today.").
+    """
     kept: list[Segment] = []
     is_signed_off = False
     for number, block in enumerate(_blocks(text, read)):
@@ -91,7 +96,7 @@ def segments_of(text: str, read: Read) -> list[Segment]:
         segments = [Segment(one, reading, number) for one, reading in _read(sentences_of(body), read)]
         while len(kept) + len(segments) > 1 and segments and _closes(segments[-1]):
             segments.pop()
-        kept += [segment for segment in segments if is_after_all or _asks_below(segment)]
+        kept += [segment for segment in segments if is_after_all or _asks_below(segment) or _tells_below(segment)]
     while len(kept) > 1 and _greets(kept[0]):
         kept = kept[1:]
     return kept
@@ -179,3 +184,8 @@ def _closes(segment: Segment) -> bool:
 
 def _asks_below(segment: Segment) -> bool:
     return segment.asks and segment.reading.acts.footer < ASKS
+
+
+def _tells_below(segment: Segment) -> bool:
+    """Whether a whole sentence gives context; addresses and titles do not end like one."""
+    return is_long(segment.text) and segment.text.rstrip(")")[-1:] in ENDS and segment.reading.acts.tells >= SURE

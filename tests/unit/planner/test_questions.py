@@ -231,6 +231,12 @@ def test_every_request_below_a_sign_off_counts_and_a_footer_does_not() -> None:
     assert asked(f"Which plan am I on?\n\nThanks\nAnna\n\n{footer}") == ("Which plan am I on?",)
 
 
+def test_a_sentence_below_a_sign_off_belongs_to_the_question_above_it() -> None:
+    """The failure's story: "I mean in June, not today." below the name was dropped, and today's value was sent."""
+    text = "How much storage do I use?\n\nThanks!\nAnna Keller\nHead of many things\n\nI mean in June, not today."
+    assert asked(text) == ("How much storage do I use? I mean in June, not today.",)
+
+
 @pytest.mark.parametrize(
     "order", ["Reduce them to 5 please.", "Change it to my new card.", "I was charged twice, please refund me."]
 )
