@@ -34,11 +34,12 @@ class _Table(Frozen):
 
 
 class LimitingWords(NamedTuple):
-    """One language's words as patterns; `not_` matches at the start of a text or after a comma."""
+    """One language's words as patterns; `not_` matches at the start of a text or after a comma, `negation` anywhere."""
 
     only: re.Pattern[str]
     without: re.Pattern[str]
     not_: re.Pattern[str]
+    negation: re.Pattern[str]
     others: re.Pattern[str]
     polite: re.Pattern[str]
 
@@ -61,15 +62,20 @@ def _tables() -> dict[str, LimitingWords]:
             only=_pattern(table.only, is_spaced=is_spaced),
             without=_pattern(table.without, is_spaced=is_spaced),
             not_=_pattern(table.not_, is_spaced=is_spaced, before=r"(?:^|[,;:(] ?(?:\w+ )?)" if is_spaced else ""),
+            negation=_pattern(
+                table.not_, is_spaced=is_spaced, contracted=r"|n['\u2019]t\b" if language == "en" else ""
+            ),
             others=_pattern(table.others, is_spaced=is_spaced),
             polite=_pattern(table.polite, is_spaced=True, before="^", after="$"),
         )
     return tables
 
 
-def _pattern(phrases: Iterable[str], *, is_spaced: bool, before: str = "", after: str = "") -> re.Pattern[str]:
+def _pattern(
+    phrases: Iterable[str], *, is_spaced: bool, before: str = "", after: str = "", contracted: str = ""
+) -> re.Pattern[str]:
     spelled = "|".join(re.escape(phrase).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for phrase in phrases)
     if not spelled:
         return NOTHING
     bound = r"\b" if is_spaced else ""
-    return re.compile(f"{before}{bound}(?:{spelled}){bound}{after}", re.IGNORECASE)
+    return re.compile(f"{before}{bound}(?:{spelled}){bound}{after}{contracted}", re.IGNORECASE)

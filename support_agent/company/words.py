@@ -32,6 +32,11 @@ CAPITAL_NOUNS = frozenset(["de", "lb"])
 _TWO_NAMES = re.compile(r"(\w+) \((\w+)\)")
 _ISO_CODE = re.compile(r"\b[A-Z]{3}\b")
 _SUM = re.compile(r"\d+[.,]\d\d")
+ALPHABETS_ALIKE = frozenset(["LATIN", "CYRILLIC", "GREEK"])
+"""The first words of the Unicode names of their letters."""
+LEAST_MIXED = 3
+"""Least characters of a word with letters of two alphabets; shorter ones are units ("\u03bcm")."""
+_INFLECTED = re.compile(r"^[A-Z]{2,}(?=[^\W\d_A-Za-z]+$)")
 LEAST_CODE = 3
 """Least characters of a mix of letters and digits that is a code."""
 LEAST_REFERENCE = 5
@@ -96,6 +101,40 @@ def _locale(language: str) -> Locale | None:
         return Locale.parse(language)
     except (ValueError, UnknownLocaleError):
         return None
+
+
+def plain_letters(text: str) -> str:
+    """The text without invisible characters, its letters and digits in their usual form: full-width, bold, decomposed.
+
+    Punctuation stays, because full-width marks end sentences without a space after them.
+    """
+    if text.isascii():
+        return text
+    usual = "".join(unicodedata.normalize("NFKC", one) if _is_letter(one) else one for one in text)
+    return unicodedata.normalize("NFC", usual).translate(_VISIBLE)
+
+
+def _is_letter(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] == "L" or category == "Nd"
+
+
+def mixed_scripts_in(text: str) -> list[str]:
+    """The words with look-alike letters of another alphabet, such as a Cyrillic "o" in a Latin word.
+
+    An abbreviation with the ending of another language ("PDF" in Russian) is none.
+
+    Source: UTS 39, section 5.2: no Cyrillic or Greek in one word with Latin ("Moderately Restrictive").
+    """
+    if text.isascii():
+        return []
+    words = [part for word in WORDS.findall(text) for part in word.split("-") if len(part) >= LEAST_MIXED]
+    return [word for word in words if len(_alphabets(_INFLECTED.sub("", word))) > 1]
+
+
+def _alphabets(word: str) -> set[str]:
+    named = {unicodedata.name(letter, "").partition(" ")[0] for letter in word if letter.isalpha()}
+    return named & ALPHABETS_ALIKE
 
 
 def visible(text: str) -> str:

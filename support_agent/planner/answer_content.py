@@ -34,6 +34,7 @@ from support_agent.company.words import (
     countries_in,
     currencies_in,
     digits_in,
+    is_one_thing,
     months_of,
     places_and_currencies,
     plain_number,
@@ -95,10 +96,11 @@ class AnswerContent:
     def contains(self, text: str) -> bool:
         """Whether the answer contains all words and numbers of a text."""
         lower = text.casefold()
-        return self._has_phrase(lower) or all(map(self._has_word, lower.split()))
+        return self.has_phrase(text) or all(map(self._has_word, lower.split()))
 
-    def _has_phrase(self, text: str) -> bool:
+    def has_phrase(self, text: str) -> bool:
         """Whether the answer contains the exact text, but not inside a word or number: "5" is not in "15 seats"."""
+        text = text.casefold()
         if SPACELESS.search(text):
             return text in self._text
         return re.search(rf"(?<!\w){re.escape(text)}(?![\w-]*\d|\w)", self._text) is not None
@@ -204,7 +206,14 @@ def _words_of_values(
 ) -> list[str]:
     locales = {"en", context.locale}
     said = [format_value(value, locale) for value in values if value for locale in locales]
-    return [*map(spec.label_for, locales), spec.summary, *spec.questions, *words, *said]
+    questions = (_without_examples(question) for question in spec.questions)
+    return [*map(spec.label_for, locales), spec.summary, *questions, *words, *said]
+
+
+def _without_examples(question: str) -> str:
+    """An example question without its days, years, sums and codes, which are not those of the value."""
+    one_thing = [token for token in digits_in(question) if is_one_thing(token)]
+    return " ".join(word for word in question.split() if not any(token in word for token in one_thing))
 
 
 def words_of_period(period: Period, context: Context) -> list[str]:

@@ -32,11 +32,11 @@ from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.forms import aggregate_asked_for
 from support_agent.planner.identifiers import FoundIdentifier
 from support_agent.planner.plan import Call, Status
-from support_agent.planner.qualifiers import missing_qualifier
+from support_agent.planner.qualifiers import missing_qualifier, negated_wish
 from support_agent.planner.questions import asked_in
 from support_agent.planner.record_choice import Records, columns_of
 from support_agent.planner.segments import asks
-from support_agent.planner.topics import topic_option
+from support_agent.planner.topics import topic_of, topic_option
 from support_agent.tools.base import Added, Context, Match, Pointed, Qualifier, Result, ToolKind, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
@@ -311,14 +311,15 @@ class PlanRun(ABC):
 
     def _missing_qualifier(self, item: Item) -> Qualifier | None:
         """A qualifier of the question that the item lacks: a true item would then answer another question."""
-        context = self.context
+        context, read = self.context, self.context.search.read
         content = content_of(item, context, self.other_content(item))
-        asking = partial(asks, read=context.search.read)
-        found = missing_qualifier(context.current_question, context.subject, content, asking) if content else None
+        question, asking = context.current_question, partial(asks, read=read)
+        found = missing_qualifier(question, context.subject, content, asking) if content else None
+        found = found or negated_wish(question, context.questions, topic_of(item), read)
         if found is None and isinstance(item, FieldItem):
             spec = context.accounts.fields[item.field]
             own = (spec.label_for("en"), spec.summary, *spec.questions)
-            found = aggregate_asked_for(context.current_question, own, context.search)
+            found = aggregate_asked_for(question, own, context.search)
         context.missing_qualifiers += [found] if found else []
         return found
 

@@ -34,14 +34,16 @@ from support_agent.company.words import (
     family,
     is_code,
     is_one_thing,
+    mixed_scripts_in,
     months_of,
     visible,
 )
 from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.answer_content import AnswerContent
-from support_agent.tools.base import Qualifier
+from support_agent.planner.segments import ASKS, Read, is_long, sentences_of
+from support_agent.tools.base import Qualifier, SegmentReading
 
-QUALIFIERS_VERSION = "qualifiers-3"
+QUALIFIERS_VERSION = "qualifiers-4"
 SHORT_SENTENCE = 12
 """A sentence of at most this many words after the question qualifies it."""
 TOLD_APART = 2
@@ -52,6 +54,10 @@ LONG_WORD = 4
 """Least letters of a word that is looked up."""
 REFERENCE_DIGITS = 3
 """Least digits of a code that is a reference wherever it stands: "R-8812", not "B2B" or "S23"."""
+ABOUT = 0.5
+"""Least similarity of a wish to the topic that it is about."""
+OTHER_WISH = 0.3
+"""Least probability that a part asks which is set against a negated wish."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
@@ -63,6 +69,11 @@ _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
+_QUOTED_QUESTION = re.compile(
+    r"[\"\u201c\u201e\u201d«»\u300c]\s*([^\"\u201c-\u201e«»\u300c\u300d]{2,600}[?\uff1f\u061f])"
+    r"\s*[\"\u201c\u201d«»\u300d]"
+)
+_PAUSE = re.compile(r"[,;:\u2013\u2014\u060c\uff0c\uff1b]\s*")
 _BLANKS = re.compile(r"[^\S\n]{2,}")
 _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
 _ABBREVIATION = re.compile(r"(?<![\w-])(?<!\d )[^\W\d_]{3,10}(?![\w-])(?! \d)")
@@ -99,13 +110,54 @@ def missing_qualifier(
     """
     question, subject = _BLANKS.sub(" ", _ITEM.sub(" ", visible(question))), _BLANKS.sub(" ", visible(subject))
     asked = _parse(question, subject, asks)
-    found = next((one for one in _named(question, asked, content) if not content.contains(one.text)), None)
+    mixed = (Qualifier(kind="name", text=word) for word in mixed_scripts_in(question) if not content.has_phrase(word))
+    named = (one for one in _named(question, asked, content) if not content.contains(one.text))
+    found = next(mixed, None) or _quoted_question(question, asks) or next(named, None)
     return found or (_value_limit(asked, content) if content.is_value else _document_exclusion(asked, content))
 
 
 def has_qualifier(question: str, asks: Callable[[str], bool]) -> bool:
     """Whether a question has any qualifier, regardless of its answer."""
     return missing_qualifier(question, "", AnswerContent("", Vocabulary(), is_value=True), asks) is not None
+
+
+def negated_wish(question: str, mail: Sequence[str], topic: str, read: Read) -> Qualifier | None:
+    """A wish that the customer does not have, and the only one about a topic: "I don't want to cancel, I want ...".
+
+    A question mark decides what is asked; a negated wish alone may ask, too ("I do not want to renew").
+
+    Args:
+        question: The question that is answered.
+        mail: All questions of its mail.
+        topic: What the answer is about.
+        read: Classifies segments of a mail.
+    """
+    words = words_for(question)
+    if not any(one.negation.search(question) for one in words):
+        return None
+    parts = [part for text in (question, *mail) for part in _clauses(text, words) if is_long(part)]
+    readings = dict(zip(parts, read(parts), strict=True))
+    own = {part: reading for part, reading in readings.items() if part in question}
+    if any(reading.is_marked for reading in own.values()):
+        return None
+    negated = {part for part in readings if any(one.negation.search(part) for one in words)}
+    about = {part for part, reading in readings.items() if _is_about(reading, topic)}
+    wanted = {part for part, reading in readings.items() if reading.acts.asks >= OTHER_WISH} - negated
+    unwanted = [part for part, reading in own.items() if reading.acts.asks >= ASKS and part in negated & about]
+    return Qualifier(kind="exclusion", text=unwanted[0]) if unwanted and wanted and not wanted & about else None
+
+
+def _is_about(reading: SegmentReading, topic: str) -> bool:
+    near = reading.near
+    return near.get(topic, 0.0) >= max([ABOUT, *near.values()])
+
+
+def _clauses(text: str, words: Sequence[LimitingWords]) -> Iterator[str]:
+    """The sentences of a text; one with a negation is cut at the pause behind it."""
+    for sentence in sentences_of(text):
+        negated = next((match for one in words if (match := one.negation.search(sentence))), None)
+        pause = _PAUSE.search(sentence, negated.end()) if negated else None
+        yield from filter(None, (sentence[: pause.start()], sentence[pause.end() :].strip()) if pause else (sentence,))
 
 
 def _parse(question: str, subject: str, asks: Callable[[str], bool]) -> ParsedQuestion:
@@ -121,6 +173,15 @@ def _parse(question: str, subject: str, asks: Callable[[str], bool]) -> ParsedQu
     words = dict.fromkeys([*words_for(" ".join(asking or sentences)), *words_for(whole)])
     before = sentences[:first] if asking else []
     return ParsedQuestion(subject, asking or sentences, before, behind, tuple(words), likely_languages(whole)[:2])
+
+
+def _quoted_question(question: str, asks: Callable[[str], bool]) -> Qualifier | None:
+    """A question in quotation marks, if nothing outside them asks: somebody else asked it."""
+    if not (quoted := _QUOTED_QUESTION.search(question)):
+        return None
+    own = [part for part in map(collapse, _SENTENCE.split(_QUOTED_QUESTION.sub(". ", question))) if part]
+    is_own = any(part.endswith(QUESTION_MARKS) or asks(part) for part in own)
+    return None if is_own else Qualifier(kind="quotation", text=quoted[1])
 
 
 def _named(question: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
@@ -252,9 +313,11 @@ def _value_limit(asked: ParsedQuestion, content: AnswerContent) -> Qualifier | N
 
 
 def _exclusion(part: str, words: LimitingWords, content: AnswerContent) -> Qualifier | None:
+    """A limit that the answer lacks, or a code that it excludes: "apart from HF-2025-0030" is about other invoices."""
     for match in (one for pattern in (words.without, words.only, words.not_) for one in pattern.finditer(part)):
         rest = _long_words(part[match.end() :], 3)
-        if not rest or not all(map(content.contains, rest)):
+        is_other = match.re is not words.only and any(map(is_code, rest))
+        if is_other or not rest or not all(map(content.contains, rest)):
             return Qualifier(kind="exclusion", text=" ".join(part[match.start() :].split()[:6]))
     return None
 

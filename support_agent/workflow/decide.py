@@ -22,6 +22,7 @@ from support_agent.company.company import Company
 from support_agent.company.periods.recognition import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
+from support_agent.company.words import plain_letters
 from support_agent.config.facts import Retrieve
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
@@ -271,12 +272,12 @@ def written_at(message: Message, received_at: datetime) -> datetime:
 
 def questions_in(message: Message, read: Read) -> tuple[str, ...]:
     """The mail's questions, each in the customer's own words; `read` classifies the pieces of a mail."""
-    return questions_of(message.subject, asked_text(message), read)
+    return questions_of(plain_letters(message.subject), plain_letters(asked_text(message)), read)
 
 
 def _subject_in(question: str, message: Message) -> str:
     """The subject, if the first question begins with it and it is no reply's subject; else ""."""
-    subject = collapse(message.subject)
+    subject = collapse(plain_letters(message.subject))
     return subject if subject and question.startswith(subject) and not REPLY_PREFIX.match(subject) else ""
 
 

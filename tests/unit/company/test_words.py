@@ -12,8 +12,10 @@ from support_agent.company.words import (
     family,
     is_code,
     is_one_thing,
+    mixed_scripts_in,
     months_of,
     places_and_currencies,
+    plain_letters,
     plain_number,
 )
 
@@ -87,3 +89,32 @@ def test_months_do_not_depend_on_the_language_that_was_read_before() -> None:
 def test_a_country_is_found_by_its_whole_name_as_people_write_it(text: str, codes: set[str]) -> None:
     """CLDR writes "Bosnia & Herzegovina"; and who names Equatorial Guinea says nothing of Guinea."""
     assert countries_in(text, "en") == codes
+
+
+@pytest.mark.parametrize("text", ["in \u041carch", "with\u043eut", "\u039c\u00e4rz 2025", "n\u043et", "\u043dow-much"])
+def test_a_word_with_letters_of_another_alphabet_that_look_alike_is_found(text: str) -> None:
+    """UTS 39, section 5.2."""
+    assert mixed_scripts_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "20 \u03bcm and 3 k\u03a9",
+        "API-\u043a\u043b\u044e\u0447",
+        "PDF\u043a\u0443",
+        "Tokyo\u306e",
+        "\u041c\u0430\u0440\u0442 2025",
+        "M\u00e4rz",
+        "March",
+    ],
+)
+def test_units_inflected_abbreviations_and_words_of_one_alphabet_are_not(text: str) -> None:
+    assert not mixed_scripts_in(text)
+
+
+def test_full_width_bold_and_decomposed_letters_are_read_as_usual_ones() -> None:
+    """The marks of sentences stay: after a full-width one a sentence begins without a space."""
+    assert plain_letters("\uff29\uff4e \uff12\uff10\uff12\uff15\uff1f") == "In 2025\uff1f"
+    assert plain_letters("\U0001d407ow Ma\u0308rz Mar\u200bch") == "How M\u00e4rz March"
+    assert plain_letters("\u0662\u0660\u0662\u0664") == "\u0662\u0660\u0662\u0664"

@@ -12,7 +12,7 @@ from support_agent.answer.final_answer import (
 from support_agent.company.values import Text
 from support_agent.company.vocabulary import Vocabulary
 from support_agent.planner.answer_content import AnswerContent, content_of
-from tests.unit.tools.fakes import YEAR, context, document, eur, invoice, operand, record_item
+from tests.unit.tools.fakes import YEAR, FakeAccounts, context, document, eur, invoice, operand, record_item
 
 PLAN = FieldItem(field="plan", label="Plan", value=Text(text="Team"))
 
@@ -85,6 +85,17 @@ def test_a_series_carries_the_years_and_months_of_its_period_alone() -> None:
     assert content.contains(str(YEAR.first.year))
     assert content.contains("January")
     assert not content.contains("2023")
+
+
+def test_years_sums_and_codes_of_example_questions_are_not_those_of_the_value() -> None:
+    """The failure's story: an example names 2024, so who asked for another 2024 got all payments ever."""
+    accounts = FakeAccounts()
+    examples = ("What did I spend in 2023?", "Is A-7731 paid with 18.40 by 2FA?")
+    accounts.series = {"payments": accounts.series["payments"].model_copy(update={"questions": examples})}
+    content = carried(AggregateItem(operand=operand(eur("1.00"))), accounts=accounts)
+    assert content.contains("spend")
+    assert content.contains("2FA")
+    assert not any(map(content.contains, ("2023", "A-7731", "18.40")))
 
 
 def test_a_record_is_carried_however_its_identifier_is_written() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from support_agent.company.vocabulary import Vocabulary
 from support_agent.planner.answer_content import AnswerContent
-from support_agent.planner.qualifiers import missing_qualifier
+from support_agent.planner.qualifiers import missing_qualifier, negated_wish
+from tests.fakes_reading import read_by
 from tests.unit.planner.test_loop import Prefers, near, one, plan
 
 REFUNDS = AnswerContent(
@@ -20,6 +21,8 @@ SEATS = AnswerContent("Seats in use. How many seats are used? 12 seats", Vocabul
 PAID = AnswerContent(
     "Payments. Sums that were paid. 2025 2025-01 January EUR 120.00 euro euros", Vocabulary(), is_value=True
 )
+
+INVOICE = AnswerContent("Invoice HF-2025-0030. How much is open? EUR 19.00", Vocabulary(), is_value=True)
 
 RATES = AnswerContent(
     "In Germany 19 %, in Austria 20 %. The price is net.",
@@ -62,6 +65,13 @@ def never(sentence: str) -> bool:
         ("The auditor of our customer insists on TISAX. Do I get a refund?", REFUNDS, "name"),
         ("On Monday I sent you the form, reference DSR-219. When is the refund given?", REFUNDS, "identifier"),
         ("We are in Norway. Does the price include it?", RATES, "name"),
+        ("How many seats are used with\u043eut the guests?", SEATS, "name"),
+        ("What did we pay in Januar\u0443 2025?", PAID, "name"),
+        ("Do I get a refund within 14 d\u0430ys?", REFUNDS, "name"),
+        ("Apart from HF-2025-0030, what is open?", INVOICE, "exclusion"),
+        ('A friend asked me "how many seats are used?" and I told her.', SEATS, "quotation"),
+        ("Unser Gast fragte: „Wann ist die refund?“ Ich war ratlos.", REFUNDS, "quotation"),
+        ("Not HF-2025-0030 but the other one: how much is it?", INVOICE, "exclusion"),
         ("Nous sommes en Norvège. Le prix est-il net ?", RATES, "name"),
     ],
 )
@@ -90,6 +100,8 @@ def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(
         ("CAN I GET A REFUND PLEASE", REFUNDS),
         ("I am Joe McCarthy of Smith GmbH and paid EUR1200 for it. Do I get a refund?", REFUNDS),
         ("1. How many seats are used?", SEATS),
+        ('It says "get a refund?" there. Do I get a refund?', REFUNDS),
+        ("How much is it? Only HF-2025-0030.", INVOICE),
         ("Two questions: 2) How many seats are used?", SEATS),
         ("We are in Austria. Does the price include it?", RATES),
         ("We are in Norway. Do I get a refund?", REFUNDS),
@@ -100,6 +112,46 @@ def test_what_stands_before_the_question_or_in_the_answer_narrows_nothing(
     question: str, content: AnswerContent
 ) -> None:
     assert missing_qualifier(question, "", content, never) is None
+
+
+TOPICS = {
+    "cancel": "document:2",
+    "renew": "document:2",
+    "quitar": "document:2",
+    "newsletter": "document:9",
+    "llam": "none",
+}
+wished = read_by(lambda piece: {topic: 0.8 for word, topic in TOPICS.items() if word in piece} or {"field:plan": 0.3})
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "I want you not to cancel my plan. Please stop the newsletter.",
+        "Please don't cancel my plan, I want no newsletter.",
+        "No quiero quitar el plan, quiero que me llamen.",
+    ],
+)
+def test_a_wish_that_is_negated_and_set_against_another_is_not_answered(question: str) -> None:
+    """The failure's story: "I do not want to cancel my plan, I only want ..." was answered with how to cancel."""
+    found = negated_wish(question, (question,), "document:2", wished)
+    assert found is not None
+    assert found.kind == "exclusion"
+    assert negated_wish(question, (question,), "document:9", wished) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "I want it not to renew.",
+        "I want it not to renew. Please cancel my plan.",
+        "I do not want the newsletter. How do I cancel?",
+        "Please tell me how to cancel. The button does not work.",
+        "I want to cancel. I want the newsletter.",
+    ],
+)
+def test_a_negated_wish_alone_or_about_the_same_is_answered(question: str) -> None:
+    assert negated_wish(question, (question,), "document:2", wished) is None
 
 
 def test_nouns_of_a_german_subject_are_no_names() -> None:
