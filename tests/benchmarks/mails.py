@@ -2,7 +2,7 @@
 
 SET: a company of `tests/companies` (rail and insurer are only reported), or a set of
 `tests/mails/made` to the demo company: languages, qualifiers_reported (both only reported), qualifiers_development,
-qualifiers_development_2.
+qualifiers_development_2, hostile.
 Prints a line a mail that came out wrong or was lost, then the totals, by kind and by language. With `--room` the mails
 that were sent a document are decided once more, with the fact room, which can only take an answer back: printed is what
 it changed, and what the looks took.
