@@ -115,8 +115,9 @@ def plain_letters(text: str) -> str:
 
 
 def _is_letter(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category[0] == "L" or category == "Nd"
+    """Whether it is a letter or a decimal digit; the raised ones of ordinals ("2.º") are none."""
+    category, is_raised = unicodedata.category(character), unicodedata.decomposition(character).startswith("<super>")
+    return (category[0] == "L" and not is_raised) or category == "Nd"
 
 
 def mixed_scripts_in(text: str) -> list[str]:

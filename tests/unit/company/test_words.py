@@ -117,4 +117,5 @@ def test_full_width_bold_and_decomposed_letters_are_read_as_usual_ones() -> None
     """The marks of sentences stay: after a full-width one a sentence begins without a space."""
     assert plain_letters("\uff29\uff4e \uff12\uff10\uff12\uff15\uff1f") == "In 2025\uff1f"
     assert plain_letters("\U0001d407ow Ma\u0308rz Mar\u200bch") == "How M\u00e4rz March"
+    assert plain_letters("2.\u00ba and 5 m\u00b2") == "2.\u00ba and 5 m\u00b2"
     assert plain_letters("\u0662\u0660\u0662\u0664") == "\u0662\u0660\u0662\u0664"
