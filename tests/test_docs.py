@@ -29,7 +29,9 @@ from support_agent.config.settings import Settings
 from support_agent.config.toml_file import read_toml
 from support_agent.core.findings import Severity
 from support_agent.demo import workspace
+from support_agent.models.downloads import Wheels
 from support_agent.models.language_model import Model
+from support_agent.models.pinned import MODELS
 from support_agent.ops.check import check, check_agent, tool_codes
 from support_agent.ops.check_desk import check_named
 from support_agent.ops.config_file import ConfigFile
@@ -275,6 +277,17 @@ def test_the_readme_has_the_same_figures_as_the_measurements() -> None:
     said = r"(\d+) have an answer.*?(\d+) were answered: (\d+) rightly, (\d+) with the right document.*?(\d+) wrongly"
     figures = [re.findall(said, " ".join(text.split())) for text in (README, PAGES["docs/measurements.md"])]
     assert figures[0] == figures[1] != []
+
+
+def test_the_sizes_of_the_models_are_those_of_the_pinned_ones() -> None:
+    """Rule: the docs say how much is downloaded, which is more than what stays on the disk."""
+    files = [file for model in MODELS for file in model.files]
+    wheels = [source for file in files for source in file.sources if isinstance(source, Wheels)]
+    download_bytes = sum(member.download_bytes for source in wheels for member in source.members)
+    text = " ".join(" ".join(ALL.values()).split())
+    downloads = re.findall(r"downloads the models,?(?: meanwhile)? \(?([\d.]+) GB", text)
+    assert downloads == [f"{download_bytes / 1e9:.1f}"] * 3
+    assert re.findall(r"the models take ([\d.]+) GB", text) == [f"{sum(file.size_bytes for file in files) / 1e9:.1f}"]
 
 
 def test_the_number_of_demo_mails_is_the_one_of_the_readme() -> None:
