@@ -109,6 +109,12 @@ def test_every_shell_command_is_a_target_or_a_command_that_takes_its_arguments(l
     LEAVES[words].make_context(" ".join(words), arguments[len(words) :])
 
 
+def test_what_users_run_from_the_virtual_environment_is_there_after_make_demo() -> None:
+    """Rule: who installs as the pages say has no tools of developers; `uv` is one of them."""
+    users = " ".join(text for page, text in ALL.items() if page != "CONTRIBUTING.md")
+    assert set(re.findall(r"\.venv/bin/([a-z-]+)", users)) <= {"activate", "pip", "python", "support-agent"}
+
+
 def test_the_two_commands_are_the_first_ones() -> None:
     """Nothing stands between a newcomer and the demo."""
     assert SHELL_LINES[:2] == ["make demo", "make test"]
