@@ -1,6 +1,6 @@
 # make demo: watch the demo company's mails being answered.   make test: everything that is promised, checked.
 # make check: format, types and the rooms' unit tests, without the model and servers: the loop while you write.
-# Only Python 3.11 to 3.13, make and a C compiler are needed; the rest is fetched.
+# Only Python 3.11 to 3.13, make and a C and C++ compiler are needed; the rest is fetched.
 
 PYTHON ?= python3
 VENV := .venv
