@@ -26,7 +26,33 @@ SYSTEM = "You sort the mail of a company's support desk. You read a customer's q
 MOST_JUDGED = 4
 """At most this many topics, the likeliest first, are judged one by one."""
 TOPIC_ASK = "Which of these answers it?"
+PRIOR_SHARE = 0.5
+"""The share of the prior, the pick for an empty mail, that is subtracted."""
+ARGUMENT_VERSION = "argument-6"
+"""Changes when an argument is chosen in another way; stored with each plan."""
+PICKED_WEIGHT = 0.6
+"""Weight of the model's pick in the choice of an argument."""
+MENTIONED_WEIGHT = 4.0
+"""What the customer names explicitly (a period, a column, a record) outweighs the model's pick. The vote on a form has
+the same weight: no other was better (`python -m tests.benchmarks.forms --weights`)."""
+LOWEST_PICK = -20.0
+"""Lower bound of a pick, so that other votes can outweigh it."""
+BARE_PICK = 3.0
+"""Log-odds of a pick without probabilities, of the picked option against each other. It also caps a yes: the weights
+were fitted to lower values."""
+PRIORS_KEPT = 1000
+"""Lists of options whose prior is cached."""
+PLAUSIBLE = 0.03
+"""The model does not judge options that were less likely than this before it is asked."""
+MARGIN = 0.2
+"""A topic whose probability exceeds its threshold by this much is chosen without the model."""
+LEAST_SURE = 0.6
+"""A lower threshold counts as this when the model may be left out: two topics can exceed one below 0.5."""
+HOPELESS = 0.25
+"""If all topics together have less than this share of the threshold, the model is not asked either."""
+
 ModelVotes = Literal["always", "doubtful", "never"]
+"""When the model is asked: always, where the choice is still open, or never."""
 
 
 class Option(Frozen):
@@ -72,37 +98,13 @@ class Choice(Frozen):
 
 
 def likeliest_topic(votes: Sequence[Vote]) -> str | None:
-    """The topic of a choice; None: the likeliest was that a person must handle it, or no topic was chosen.
+    """The topic that came first, such as "document:6"; None: a person must handle it, or an argument was chosen.
 
     Args:
         votes: The likeliest first.
     """
     best = votes[0].key if votes else NONE_KEY
     return best if ":" in best else None
-
-
-PRIOR = 0.5
-"""The share of the pick for an empty mail that is subtracted."""
-ARGUMENT_VERSION = "argument-6"
-PICKED_WEIGHT = 0.6
-MENTIONED_WEIGHT = 4.0
-"""What the customer names explicitly (a period, a column, a record) outweighs the model's pick. The vote on a form has
-the same weight: no other was better (`python -m tests.benchmarks.forms --weights`)."""
-LOWEST_PICK = -20.0
-"""Lower bound of a pick, so that other votes can outweigh it."""
-BARE_PICK = 3.0
-"""Log-odds of a pick without probabilities, of the picked option against each other. It also caps a yes: the weights
-were fitted to lower values."""
-PRIORS = 1000
-"""Lists of options whose prior is cached."""
-PLAUSIBLE = 0.03
-"""The model does not judge options that are less likely than this before."""
-MARGIN = 0.2
-"""A topic whose probability exceeds its threshold by this much is chosen without the model."""
-LEAST_SURE = 0.6
-"""Below 0.5 two topics can exceed the threshold, and the model must decide between them."""
-HOPELESS = 0.25
-"""If all topics together have less than this share of the threshold, the model is not asked either."""
 
 
 class TopicScores(NamedTuple):
@@ -153,12 +155,12 @@ class Picker:
             return Picks(_bare(scores.picked, len(titles)), True, scores.usage)
         prior, usage = self._prior(empty, titles)
         said = zip(scores.log_probabilities, prior, strict=True)
-        return Picks([now - PRIOR * was for now, was in said], False, scores.usage + usage)
+        return Picks([now - PRIOR_SHARE * was for now, was in said], False, scores.usage + usage)
 
     def _prior(self, empty: Prompt, titles: tuple[str, ...]) -> tuple[Sequence[float], Usage]:
         if (known := self._priors.get((empty, titles))) is not None:
             return known, Usage()
-        if len(self._priors) >= PRIORS:
+        if len(self._priors) >= PRIORS_KEPT:
             self._priors.clear()
         scores = ask_model(self._model, empty, titles)
         self._priors[empty, titles] = prior = scores.log_probabilities or (0.0,) * len(titles)
@@ -262,7 +264,7 @@ class Chooser:
         """Ask the model yes or no about the plausible options, in one batch."""
         judged: list[float | None] = [None] * len(listed)
         is_bare, usage = False, Usage()
-        asked = are_asked_about(chances)
+        asked = judged_places(chances)
         said = ask_each(self.model, [_judge_prompt(question, listed[index]) for index in asked], ("yes", "no"))
         for index, scores in zip(asked, said, strict=True):
             yes, no = scores.log_probabilities or _bare(scores.picked, 2)
@@ -304,7 +306,7 @@ def _raise_named(chances: Sequence[float], options: Sequence[Option]) -> list[fl
     return [chance / total for chance in (*raised, chances[-1])]
 
 
-def are_asked_about(chances: Sequence[float]) -> list[int]:
+def judged_places(chances: Sequence[float]) -> list[int]:
     """Indexes of the options that the model judges.
 
     Args:
