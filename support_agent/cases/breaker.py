@@ -49,6 +49,5 @@ class Breaker:
         Args:
             level: The sender's level, if it is known; unknown senders may use half of the hourly limit.
         """
-        too_much = self.rates.breaker(self.now(), CUSTOMER if level is None else level)
-        paused = self.paused()
-        return paused if paused and (too_much or not is_for_desk) else too_much
+        paused = "" if is_for_desk else self.paused()
+        return paused or self.rates.breaker(self.now(), CUSTOMER if level is None else level)
