@@ -7,9 +7,9 @@ nothing. One exception: a sender who asks for a person is still acknowledged if 
 (`machine_vote.json`), one set for each embedder, are written by `python -m tests.benchmarks.wording --fit`. Without a
 matching embedder the rules decide alone.
 
-Invariant: the same mail and weights give the same probability, and the vote never changes a mail that a rule sent to
-the desk or filed. Checked by tests/unit/mail/machines/test_machine_vote.py and, on the models, by
-tests/integration/test_machine_vote.py.
+Invariant: the same mail and weights give the same probability, and the vote changes only mails whose sender would get
+an answer or an acknowledgement (`JUDGED_RULES`), each to the verdict `desk`. Checked by
+tests/unit/mail/machines/test_machine_vote.py and, on the models, by tests/integration/test_machine_vote.py.
 """
 
 from __future__ import annotations
