@@ -1,7 +1,8 @@
-"""Decides a mail: turns the mail and its sender into a decision that depends only on the arguments.
+"""Decides a mail: turns the mail, its sender and what was sent before into a decision; stores nothing.
 
-The pipeline, the dry run (`try`) and `replay --plan` all decide here, so an admin sees what a customer gets. Checked by
-tests/unit/workflow/test_stages.py and tests/integration/test_hostile_model.py.
+The pipeline, the dry run (`try`) and `replay --plan` all decide here, so an admin sees what a customer gets. Account
+values are read from the company's database while it decides. Checked by tests/unit/workflow/test_stages.py and
+tests/integration/test_hostile_model.py.
 """
 
 from __future__ import annotations
@@ -171,7 +172,10 @@ class Decider:
         return final.model_copy(update={"is_approved": True})
 
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
-        """Add the text of attachments that hold the question, for `decide`; opens none of a mail that it refuses."""
+        """Add the text of attachments that hold the question, for `decide`.
+
+        None is opened for a sender who gets no answers, or if the mail is too long.
+        """
         if self._refusal(message, sender) is not None:
             return message
         return with_attached_text(message, raw, self.settings.planner.max_attachment_characters)
@@ -206,7 +210,7 @@ class Decider:
         sent: tuple[SentAnswer, ...],
         room: FactRoom | None,
     ) -> Context:
-        today = self.settings.company.day_of(now)
+        today, questions = self.settings.company.day_of(now), questions_in(message, self.search.read)
         locale = self.templates.locale_for(self.templates.locale_of(customer, self.settings.company.locale))
         return Context(
             today=today,
@@ -219,7 +223,7 @@ class Decider:
             periods={period.name: period for period in periods(today)},
             accounts=self.company.accounts,
             search=self.search,
-            questions=(questions := questions_in(message, self.search.read)),
+            questions=questions,
             subject=_subject_in(questions[0], message),
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
