@@ -124,7 +124,8 @@ class Stages:
             )
             if screening.rule in JUDGED_RULES:
                 judged = self.decider().judged(mail.message, screening)
-                screening = judged if judged is screening or not is_staff_reply() else screening
+                if judged is not screening and not is_staff_reply():
+                    screening = judged
         screening = self.copies.recognise(mail, screening, self.now(), sender)
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
             report = self.reports.read(mail.id, mail.message, mail.raw, has_headers=False)
@@ -158,7 +159,7 @@ class Stages:
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
         """Route the mail to its case: the thread's case if the sender is a participant, else a new one.
 
-        A reply of a proven sender, by which nothing else than the closing rule stops, is asked what it means.
+        The route also has what a proven sender means by a reply, unless a screening rule decides on the mail.
         """
         self.routing.lift_suppression(mail.id, sender)
         alone = cache(lambda: self.decider().intended(mail.message, lambda: None))
@@ -168,10 +169,9 @@ class Stages:
         return self.routing.continued(mail, sender, route, self._intention(mail, sender, route, alone))
 
     def must_wait(self, mail: RoutedMail, screening: Screening) -> bool:
-        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
-        waits.
+        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail waits.
 
-        The worker starts the journey of a waiting mail again later.
+        An older mail does not hold back a mail for the desk. The worker starts the journey again later.
         """
         is_for_desk = _is_unplanned(mail, screening) and not mail.closes
         why = self.breaker.for_mail(mail.sender.level, is_for_desk=is_for_desk)
@@ -337,11 +337,12 @@ class Stages:
         )
 
     def _close(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """Close the case and file the mail: nothing is sent.
+        """File a mail by which the sender needs nothing more, and close its case; the customer gets no mail.
 
-        While the desk has not answered yet, thanks leave the case as it is, and so does whoever did not write what
-        waits; and the desk, which may be about to act on it, hears of a request that is solved or withdrawn. While an
-        answer to the sender has not left, thanks are not for it, and only a reply to its mail withdraws it.
+        While the desk still has to answer, thanks leave the case open, and so does any such mail if another participant
+        waits, too; "solved" and "never mind" are told to the desk by a packet (`intentions.notifies_desk`). While an
+        answer to the sender has not left, the case stays open, too. "Solved" or "never mind" in reply to a mail
+        withdraws the answer to that mail, and only another answer keeps the case open; thanks withdraw none.
         """
         is_waiting, is_thanks = self.routing.waits_for_person(mail.route.case_id), decision.plan.reason == Intent.THANKS
         stays = is_thanks or self.routing.others_wait(mail.route.case_id, mail.sender.address)
