@@ -104,7 +104,7 @@ class OutboundQueue:
         return self._queue(mail, packet, *acknowledgement, is_escalated=is_escalated)
 
     def _queue(self, mail: RoutedMail, *mails: OutgoingMail, is_escalated: bool) -> bool:
-        """Queue mails, and close the case to automation, both or neither; only the first run does either."""
+        """Queue mails, and with `is_escalated` give the case to a person, all or nothing; only the first run does."""
         with self.store.database.together():
             is_first = self.store.outbox.queue_first(*mails)
             if is_first and is_escalated:

@@ -94,13 +94,14 @@ class OutboxSender:
         ]
 
     def deliver(self, record: OutboxRecord) -> SendResult:
-        """Try a mail once; claim it first, so that no other process or run sends it too."""
-        status = self._deliver(record)
-        if status not in (SendResult.HELD, SendResult.CLAIMED):
-            self.observer.sent(record.kind.value, status.value)
-        return status
+        """Try a mail once, unless it must wait or must not leave; count what was tried or withdrawn."""
+        result = self._deliver(record)
+        if result not in (SendResult.HELD, SendResult.CLAIMED):
+            self.observer.sent(record.kind.value, result.value)
+        return result
 
     def _deliver(self, record: OutboxRecord) -> SendResult:
+        """As `deliver`; the mail is claimed before the try, so that no other process or run sends it too."""
         is_acknowledgement = record.kind is OutgoingKind.ACKNOWLEDGEMENT
         packet = self._packet_of(record.mail_id) if is_acknowledgement else _Packet.SENT
         if packet is _Packet.LOST:
@@ -129,17 +130,17 @@ class OutboxSender:
         if delivery.is_bad_address and not record.kind.is_for_desk:  # before the status, so that a crash loses neither
             suppress(self.store, record, delivery.detail, self.now(), self.smtp.suppression_days)
         try:
-            status = self._note(record, delivery)
+            result = self._note(record, delivery)
         except PermanentError as error:
             if error.code != TAKEN_OVER:
                 raise
             # Taken for dead while it sent, or the mail was deleted: what others have recorded stays.
             log.error("delivery_taken_over", outbox_id=record.id, status=delivery.status, error=str(error))
             return SendResult.CLAIMED
-        if record.kind.is_for_desk and status in (SendResult.FAILED, SendResult.UNCERTAIN):
+        if record.kind.is_for_desk and result in (SendResult.FAILED, SendResult.UNCERTAIN):
             # The desk cannot be notified by mail; `doctor` reports it as well.
-            log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=status.value)
-        return status
+            log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=result.value)
+        return result
 
     def _try(self, record: OutboxRecord) -> Delivery:
         is_to_sender = record.kind.is_automatic_to_sender
@@ -153,13 +154,13 @@ class OutboxSender:
             return _not_tried(error)
 
     def _withdraw(self, record: OutboxRecord, why: str, by: DeliverySource) -> SendResult:
-        """Cancel a mail; the desk is notified of an answer that a rule stops, as of one that a person undid."""
+        """Cancel a mail and record why; `Notices` then notifies the desk of a cancelled answer."""
         after, sources = OutboxStatus.CANCELLED, (OutboxStatus.READY,)
         try:
             self.store.deliveries.update(record.id, after, by, why, self.now(), sources)
         except PermanentError:  # another run has it
             return SendResult.CLAIMED
-        log.warning(f"{record.kind.value}_withdrawn", outbox_id=record.id)
+        log.warning("mail_withdrawn", outbox_id=record.id, kind=record.kind.value)
         return SendResult.WITHDRAWN
 
     def _why_held(self, record: OutboxRecord, packet: _Packet) -> str:
