@@ -78,7 +78,7 @@ class Replayed(Frozen):
 
 
 class PlanResult(Frozen):
-    """The result of a plan: the calls, and the answer, "" if the mail was escalated."""
+    """What became of a mail, then or now: the calls that were made, and the answer, "" if there was none."""
 
     outcome: Outcome
     reason: str | None
@@ -153,11 +153,14 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 
     gone = store.sealing.unreadable(mails)
     rows = [row for mail_id in mails if mail_id not in gone for row in store.outbox.find(mail_id=mail_id)]
-    return tuple(_replayed(store, row, templates) for row in rows if _has_sources(store, row))
+    return tuple(_replayed(store, row, templates) for row in rows if _is_replayed(store, row))
 
 
-def _has_sources(store: Store, row: OutboxRecord) -> bool:
-    """Whether the bytes of a mail of ours, and of the mails that it was made from, are kept and can be read."""
+def _is_replayed(store: Store, row: OutboxRecord) -> bool:
+    """Whether a mail of ours is rendered again: its bytes, and the mails that it was made from, are kept and readable.
+
+    A mail whose bytes are kept without the data to rebuild it is a problem that `_replayed` reports.
+    """
     record = store.outbox.rendered_mail(row.mail_id, row.kind, row.number) if row.raw else None
     if record is None:
         return bool(row.raw)
@@ -180,8 +183,8 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
             problems.append(f"it cannot be rendered again: {first_line(error)}")
         else:
             diff = _byte_diff(row.raw, raw)
-            problems += _disagreements(row, record, rendered)
-        problems += _unfounded(store, record)
+            problems += _other_differences(row, record, rendered)
+        problems += _document_mismatches(store, record)
     return Replayed(
         case_id=row.case_id,
         mail_id=row.mail_id,
@@ -199,8 +202,8 @@ def _composed(store: Store, record: RenderedMailRecord, rendered: RenderedMail) 
     return rendered.compose(headers, parse(original), original, store.mails.raw(record.mail_id))
 
 
-def _disagreements(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
-    """Differences between the stored parts, which the mail's bytes do not show."""
+def _other_differences(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
+    """Differences that the mail's bytes do not show: of the stored spans, and of the recipient."""
     headers = Headers.model_validate(record.header_inputs)
     if not _are_same_spans(record.kind, rendered.spans, record.spans):
         yield "the stored spans, which `why` shows, are not those of the text"
@@ -219,7 +222,7 @@ def _are_same_spans(kind: OutgoingKind, made: Mapping[str, JsonValue], stored: M
         return False
 
 
-def _unfounded(store: Store, record: RenderedMailRecord) -> tuple[str, ...]:
+def _document_mismatches(store: Store, record: RenderedMailRecord) -> tuple[str, ...]:
     """Differences between an answer and the stored versions of its documents."""
     if record.kind is not OutgoingKind.ANSWER:
         return ()
