@@ -1,4 +1,4 @@
-"""Read a mailbox over IMAP: fetch the mails after a cursor, wait for new ones, and mark handled ones.
+"""Read a mailbox over IMAP: fetch the mails after a cursor, wait for new ones, and mark those that the store has.
 
 Invariant: the cursor is only (folder, UIDVALIDITY, last UID) (S30); reading never sets \\Seen (S32); only mails that we
 flagged ourselves are expunged; and each mail of the folder is yielded, if necessary only its header or a note that it
@@ -208,11 +208,12 @@ class Mailbox:
     # Marking
 
     def mark_handled(self, uid: int, message_id: str | None = None) -> None:
-        """Set our keyword if the folder permits it, then move the mail to `imap.move_handled_to` if that is set.
+        """Mark a mail that the store has, for people who read the folder; the program itself goes by the cursor.
 
-        Moves with MOVE (RFC 6851), else with COPY, \\Deleted and UID EXPUNGE of this UID (RFC 4315). On a server with
-        neither the mail stays, because a plain EXPUNGE would also remove mails that others flagged. A mail that the
-        server does not let us flag or move stays too.
+        Sets our keyword if the folder permits it, then moves the mail to `imap.move_handled_to` if that is set: with
+        MOVE (RFC 6851), else with COPY, \\Deleted and UID EXPUNGE of this UID (RFC 4315). On a server with neither the
+        mail stays, because a plain EXPUNGE would also remove mails that others flagged. A mail that the server does not
+        let us flag or move stays too.
 
         Args:
             message_id: Pass it if the process died earlier, perhaps in this method: then the mail is not copied twice.

@@ -88,9 +88,12 @@ class Intake:
             yield mailbox
 
     def fetch(self, mailbox: Inbox, stop: Event, lead: Lease) -> int:
-        """Record the new mails for which there is room, and start their journeys; return how many there were.
+        """Record the new mails for which there is room, and start their journeys.
 
-        Mails that were recorded and not started come first: none of their threads may overtake them.
+        Mails that were recorded and not started come first: no later mail of their thread may overtake them.
+
+        Returns:
+            How many mails were read, with those that are left alone because they are too old.
         """
         if self.starts.is_behind.is_set():
             self.starts.catch_up()
