@@ -1,7 +1,7 @@
 """Defines a tool: a frozen pydantic model whose fields are the call's arguments and whose `run` is plain code.
 
-To add a tool, write a subclass, list it in `catalogue.TOOLS` and, if it adds a new kind of item, add the item's type
-and template partial. A class with an open argument fails at import (see `closed`).
+A class with an open argument fails at import (see `closed`); docs/tools.md says how a tool is added. Checked by
+tests/unit/tools.
 """
 
 from __future__ import annotations

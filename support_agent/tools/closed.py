@@ -31,7 +31,7 @@ Members = tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]
 
 @dataclass(frozen=True)
 class MemberOf:
-    """The argument is a member of one of the company's sets, or of the questions of the mail in hand."""
+    """The argument is a member of a set of the company, of the customer's records, or of the questions of the mail."""
 
     set_name: SetName
 
