@@ -1,7 +1,8 @@
 """Sends the mails of the outbox that are due, and resolves those that a dead worker left in `sending`.
 
-Invariant: the outbox, not this module, decides what may be sent, and a mail that another worker may be sending is left
-alone. Checked by tests/unit/workflow/test_worker_sending.py and test_worker_due.py, and by tests/journey/test_kill.py.
+Invariant: the outbox, not this module, decides what may be sent, a mail that another worker may be sending is left
+alone, and a mail that cannot be sent stops no other. Checked by tests/unit/workflow/test_worker_sending.py and
+test_worker_due.py, and by tests/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from support_agent.cases.breaker import Breaker
 from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.mail_servers import SmtpSettings
 from support_agent.core.observing import Observer
-from support_agent.errors import PermanentError
+from support_agent.engine.steps import known_error
+from support_agent.errors import TransientError, raised_at
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import Due, OutgoingKind
@@ -82,8 +84,11 @@ class DueMails:
                     record = self.outbox.get(last.id)  # with its bytes, so only one at a time is in memory
                     if record is not None:  # else deleted since
                         self.sender.deliver(record)
-                except PermanentError as error:
-                    log.error("delivery_failed", outbox_id=last.id, code=error.code)
+                except TransientError:
+                    raise
+                except Exception as error:  # also a defect of this program: the mails behind it must leave
+                    code = known_error(error, "sending").code
+                    log.critical("delivery_failed", outbox_id=last.id, code=code, at=raised_at(error))
 
     def _sendable_kinds(self) -> list[OutgoingKind]:
         """The kinds that may be sent now; read for each batch, because sending uses up the hourly limit."""

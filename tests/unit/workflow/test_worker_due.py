@@ -187,3 +187,26 @@ def test_mail_that_is_left_alone_is_told_in_the_log(office: Office) -> None:
         Shift(office, anew).work()
     levels = [entry["log_level"] for entry in logs if entry["event"] == "mail_left_alone"]
     assert levels == ["info"], "in a folder that was numbered anew most mail is old"
+
+
+def test_a_due_mail_that_meets_a_defect_of_the_program_stops_no_other(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the worker ended at it, again after each start, and no mail behind it left."""
+    put(office, 2)
+    office.clock = Clock(LATER)
+    read, tried = Outbox.get, list[OutboxId]()
+
+    def broken(outbox: Outbox, outbox_id: OutboxId) -> OutboxRecord | None:
+        tried.append(outbox_id)
+        if len(tried) == 1:
+            raise ValueError("a row that this version cannot read")
+        return read(outbox, outbox_id)
+
+    monkeypatch.setattr(Outbox, "get", broken)
+    with capture_logs() as logs:
+        send_due(office)
+    assert len(office.transport.given) == 1
+    assert [(one["outbox_id"], one["code"]) for one in logs if one["event"] == "delivery_failed"] == [
+        (tried[0], "unexpected")
+    ]

@@ -12,6 +12,7 @@ from support_agent.errors import PermanentError, TransientError
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingMail, mail_id_of
 from support_agent.transport.submission import Delivery
+from support_agent.workflow.digest import WeeklyDigest
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.fakes_worker import FakeMailbox, Shift, status
 from tests.unit.seen import ANSWER, FAILURE, REFUND, one
@@ -58,6 +59,24 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_nothing_else(
     shift.work()
     assert status(office, failed) is MailStatus.QUARANTINED
     assert [recipient for recipient, _ in office.transport.given] == [ANNA, ANNA, DESK]
+
+
+def test_a_duty_that_meets_a_defect_of_the_program_keeps_no_other_from_being_done(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the worker ended at it, again after each start, and nothing left the outbox any more."""
+    office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
+    waiting, _ = office.handle(write("How do I cancel?"))
+    office.clock = Clock(NOON + timedelta(days=1))
+
+    def broken(_: object) -> None:
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(WeeklyDigest, "look_after", broken)
+    with capture_logs() as logs:
+        Shift(office, FakeMailbox([])).work()
+    assert office.sent(waiting)[ANSWER].status is OutboxStatus.SENT
+    assert [entry["code"] for entry in logs if entry["event"] == "duty_failed_for_good"] == ["unexpected"]
 
 
 def test_s37_mail_that_cannot_be_set_aside_now_stops_no_other_that_can(
