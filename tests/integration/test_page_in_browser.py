@@ -74,7 +74,7 @@ def _see_case(page: Page) -> None:
     page.wait_for_load_state()
 
 
-def test_from_the_queue_to_approved_in_three_keys(page: Page, desk: Served) -> None:
+def test_from_the_queue_to_approved_in_two_keys(page: Page, desk: Served) -> None:
     """The first case has the focus: one key opens it, one approves it; the queue comes back without it."""
     before = _status_of_first_answer(desk, OutboxStatus.PROPOSED)
     expect(page.locator("[data-row]").first).to_be_focused()
