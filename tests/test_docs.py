@@ -320,7 +320,8 @@ def test_the_readme_is_read_in_five_minutes() -> None:
     assert len(README.encode()) <= MAX_README_BYTES
 
 
-def test_the_changelog_has_the_version_of_the_package() -> None:
-    """With the day of its release."""
+def test_the_changelog_has_the_version_of_the_package_and_so_has_the_wheel_in_the_docs() -> None:
+    """With the day of its release; who copies a command installs the wheel that was just made."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert set(re.findall(r"support_agent-([^-]+)-py3", " ".join(ALL.values()))) == {version}
     assert re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", CHANGELOG, re.MULTILINE)
