@@ -79,7 +79,7 @@ class Starts:
     journeys: Journeys
     now: Callable[[], datetime]
     started_anew: set[MailId] = field(default_factory=set)
-    """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
+    """Mails that an older version had begun, and whose journey starts anew; those that fail again are quarantined."""
     is_behind: Event = field(default_factory=Event)
     """Set while a recorded mail may not have been started."""
 
@@ -163,8 +163,9 @@ class Starts:
 
 
 def parsed(raw: bytes) -> Message | None:
-    """The parsed mail; None if the parser fails on it: its journey then notifies the desk, and the next mail is read
-    (S37).
+    """The parsed mail; None if the parser fails on it (S37).
+
+    Its journey then fails as well and notifies the desk, and the next mail is read.
     """
     try:
         return parse(raw)

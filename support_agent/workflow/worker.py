@@ -70,7 +70,7 @@ class Worker:
     membership: Membership | None = None
     """This worker among those on the store; None: it is the only one."""
     started_anew: set[MailId] = field(default_factory=set)
-    """Mails whose journey an older version of the program had begun; a second failure of theirs is one."""
+    """Mails that an older version had begun, and whose journey starts anew; those that fail again are quarantined."""
     observer: Observer = UNOBSERVED
     """Notified each time when the loop goes on."""
 
@@ -103,7 +103,7 @@ class Worker:
         Raises:
             ConfigError: the mailbox cannot be used, and no connection has worked since the start.
         """
-        worker, stopped_why, led = self, "", None
+        worker, stopped_why, led = self, "", None  # `led`: the lease of the last round, to notice a change of leader
         with Watch(self.settings.imap, self.intake.mailbox, self.clock, self.random) as watch:
             while not stop.is_set():
                 self.observer.turned()
