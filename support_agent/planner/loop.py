@@ -53,8 +53,8 @@ class Planner:
         """Choose and carry out the calls for `context.questions`.
 
         Raises:
-            TransientError: the model, or what a tool needs, does not answer now. Anything else that goes wrong with
-                them escalates.
+            TransientError: the model does not answer now. Any other fault of the model escalates the mail; a tool that
+                fails, also for now, escalates its question.
         """
         run = self._run_for(context)
         run.run()
