@@ -13,6 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.cases.pause import end_pause, write_pause
+from support_agent.cases.rate_limits import Rates
 from support_agent.config.settings import Settings, StoreSettings
 from support_agent.core.diagnosis import Health
 from support_agent.mail.message import parse
@@ -53,6 +54,16 @@ def test_mail_that_comes_while_paused_is_recorded_and_waits_unplanned(office: Of
     assert "wrong refund policy" in waits["why"]
     resume(office)
     assert handle(mail_id, once(), office.stages) == "answered"
+
+
+def test_a_mail_for_the_desk_that_only_the_hourly_limit_holds_names_the_limit(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: the log named the pause, which holds no such mail; whoever resumed found it waiting."""
+    pause(office)
+    monkeypatch.setattr(Rates, "breaker", lambda *_: "too many mails in an hour")
+    assert office.stages.breaker.for_mail(None, is_for_desk=True) == "too many mails in an hour"
+    assert "wrong refund policy" in office.stages.breaker.for_mail(None, is_for_desk=False)
 
 
 def test_answer_that_is_made_when_the_pause_begins_does_not_go_out(office: Office) -> None:
