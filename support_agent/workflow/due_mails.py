@@ -19,7 +19,7 @@ from support_agent.config.autonomy import MAX_HOLD_S
 from support_agent.config.mail_servers import SmtpSettings
 from support_agent.core.observing import Observer
 from support_agent.engine.steps import known_error
-from support_agent.errors import TransientError, raised_at
+from support_agent.errors import ConfigError, TransientError, raised_at
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import Due, OutgoingKind
@@ -84,7 +84,7 @@ class DueMails:
                     record = self.outbox.get(last.id)  # with its bytes, so only one at a time is in memory
                     if record is not None:  # else deleted since
                         self.sender.deliver(record)
-                except TransientError:
+                except (ConfigError, TransientError):
                     raise
                 except Exception as error:  # also a defect of this program: the mails behind it must leave
                     code = known_error(error, "sending").code

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from support_agent.answer.final_answer import Answer, ClarificationItem, FinalAnswer
 from support_agent.cases.pause import write_pause
+from support_agent.errors import ConfigError
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import MailId, OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.submission import Delivery
@@ -210,3 +211,15 @@ def test_a_due_mail_that_meets_a_defect_of_the_program_stops_no_other(
     assert [(one["outbox_id"], one["code"]) for one in logs if one["event"] == "delivery_failed"] == [
         (tried[0], "unexpected")
     ]
+
+
+def test_sending_that_needs_a_setting_mended_stops_the_program(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(office, 2)
+    office.clock = Clock(LATER)
+
+    def unusable(outbox: Outbox, outbox_id: OutboxId) -> OutboxRecord | None:
+        raise ConfigError("smtp.password_file: no such file")
+
+    monkeypatch.setattr(Outbox, "get", unusable)
+    with pytest.raises(ConfigError):
+        send_due(office)
