@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.expected_text import expected
 from support_agent.answer.final_answer import DocumentItem, FieldItem, FinalAnswer
 from support_agent.answer.literals import stands_at
 from support_agent.answer.provenance import check
@@ -27,6 +28,7 @@ from support_agent.answer.sources import (
     SubjectSource,
     TemplateSource,
     WordSource,
+    key_of,
 )
 from support_agent.answer.templates import Templates
 from support_agent.company.values import Text
@@ -189,6 +191,23 @@ def test_a_literal_comes_from_this_mails_own_templates(
         check(with_span(render(final, templates), part, span), final, templates)
 
 
+def test_a_literal_that_passed_for_another_mail_is_checked_again_for_this_one(templates: Templates) -> None:
+    """The gate remembers what has passed: not across locales, and not from a packet to a customer's mail."""
+    item = FieldItem(field="plan", label="Plan", value=Text(text="Team"))
+    german, english = around(item, locale="de"), around(item)
+    packet = next(sample_packets("en"))
+    own = {span.source for span in render(english, templates).text.spans}
+    for other in (german, packet):
+        rendered = render(other, templates)
+        check(rendered, other, templates)
+        literals = [span for span in rendered.text.spans if isinstance(span.source, TemplateSource)]
+        foreign = [span for span in literals if span.source not in own and span.text.strip()]
+        assert foreign
+        for span in foreign:
+            with pytest.raises(GateRefused, match=r"not the template of locale|not for this kind of mail"):
+                check(with_span(render(english, templates), "text", span), english, templates)
+
+
 def test_a_value_that_is_not_escaped_is_refused(templates: Templates) -> None:
     """A renderer without autoescape would let a value be markup."""
     final = around(FieldItem(field="plan", label="Plan", value=Text(text="<b>Team</b>")))
@@ -222,6 +241,21 @@ def test_an_item_that_is_left_out_is_refused(templates: Templates, part: str) ->
                 check(tampered(rendered, part, drop), final, templates)
 
 
+def test_an_item_that_is_left_out_of_both_parts_is_refused(templates: Templates) -> None:
+    """Promise 4, where the other part does not give it away: each required source is looked for in each part."""
+    for item in sample_items(("highest_3", "newest_first")):
+        final = around(item, asked=2)
+        rendered = render(final, templates)
+        for key in expected(final, templates).required:
+
+            def drop(spans: tuple[Span, ...], key: str = key) -> tuple[Span, ...]:
+                return tuple(span for span in spans if key_of(span.source) != key)
+
+            without = tampered(tampered(rendered, "text", drop), "html", drop)
+            with pytest.raises(GateRefused, match="does not say"):
+                check(without, final, templates)
+
+
 @pytest.mark.parametrize("part", ["text", "html"])
 def test_a_mail_without_the_notice_is_refused(templates: Templates, final: FinalAnswer, part: str) -> None:
     """S51: every answer says that it is automatic (EU AI Act, article 50)."""
@@ -252,6 +286,28 @@ def test_a_notice_without_its_words_is_none(templates: Templates, final: FinalAn
     changed = rendered.model_copy(update={part: Rendered(spans=hollow(getattr(rendered, part).spans))})
     with pytest.raises(GateRefused, match="notice is missing"):
         check(changed, final, templates)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_enough"), [("Automatic mail: write to", False), ("Automatic: write or call to", True)]
+)
+@pytest.mark.parametrize("part", ["text", "html"])
+def test_a_notice_has_at_least_five_words(
+    templates: Templates, final: FinalAnswer, part: str, words: str, is_enough: bool
+) -> None:
+    """A company may shorten its notice; a few words that could be a heading tell nobody that a machine wrote."""
+    files = templates.as_files()
+    address = "{{ support_address }}"
+    files["en/notice.txt.j2" if part == "text" else "en/notice.html.j2"] = (
+        f"{words} {address}\n" if part == "text" else f'<p>{words} <a href="mailto:{address}">{address}</a></p>\n'
+    )
+    short = Templates.from_files(files)
+    rendered = render(final, short)
+    if is_enough:
+        check(rendered, final, short)
+        return
+    with pytest.raises(GateRefused, match=f"^{part}: the automation notice is missing"):
+        check(rendered, final, short)
 
 
 @pytest.mark.parametrize("part", ["text", "html"])
@@ -378,6 +434,19 @@ def test_a_character_that_cannot_be_seen_is_refused_wherever_it_comes_from(templ
     forged = Templates(files=files)
     with pytest.raises(GateRefused, match=r"it holds the character U\+202E"):
         check(render(final, forged), final, forged)
+
+
+def test_the_gate_refuses_markup_that_loads_something_from_elsewhere(templates: Templates, final: FinalAnswer) -> None:
+    """Loading refuses such templates; the gate does not rely on it."""
+    pixel = '<img src="https://evil.example/pixel.png">'
+    files = tuple(
+        file.model_copy(update={"text": file.text.replace("</body>", f"{pixel}</body>")}) for file in templates.files
+    )
+    forged = Templates(files=files)
+    rendered = render(final, forged)
+    assert pixel in rendered.html.text
+    with pytest.raises(GateRefused, match="this element is not allowed"):
+        check(rendered, final, forged)
 
 
 def test_spans_come_back_from_json_as_they_were(templates: Templates, final: FinalAnswer) -> None:

@@ -125,6 +125,7 @@ def test_a_document_that_is_not_the_companys_is_refused(company: Company, part: 
         ("index", 0),
         ("index", -1),
         ("index", 999),
+        ("index", -999),
         ("paragraph", 99),
     ],
 )

@@ -64,6 +64,13 @@ def test_s2_anything_but_no_in_auto_submitted_is_filed(name: str) -> None:
     assert decide(name) == (Verdict.FILE, "S2")
 
 
+def test_s2_a_second_field_that_says_no_does_not_take_back_the_first() -> None:
+    """Rule: one Auto-Submitted field that says so is enough, wherever it stands; a relay may add its own "no"."""
+    for lines in (("no", "auto-replied"), ("auto-replied", "no")):
+        message = with_header("plain_question", *(f"Auto-Submitted: {value}" for value in lines))
+        assert screen(message, AGENT, DESK).rule == "S2"
+
+
 def test_s2_an_automatic_reply_that_has_only_its_words_goes_to_a_person() -> None:
     """Wording proves nothing, so nothing is filed for it."""
     assert decide("absence_by_its_words") == (Verdict.DESK, "S2")
@@ -83,6 +90,15 @@ def test_s3_each_kind_of_report_part_is_filed_in_whatever_it_stands(kind: str) -
     head = "From: mx <mx@example.net>\nTo: support@harborfile.example\nContent-Type: multipart/mixed; boundary=b\n\n"
     raw = f"{head}--b\nContent-Type: text/plain\n\nx\n--b\nContent-Type: {kind}\n\nX-Field: x\n--b--\n"
     assert screen(parse(raw.encode()), AGENT, DESK).rule == "S3"
+
+
+def test_s3_a_report_is_known_by_its_report_type_though_its_multipart_was_renamed() -> None:
+    """A gateway that rewrites the container keeps its parameters, and may drop the part that tells the status."""
+    head = "From: mx <mx@example.net>\nTo: support@harborfile.example\n"
+    declared = "Content-Type: multipart/mixed; report-type=Delivery-Status; boundary=b\n\n"
+    raw = f"{head}{declared}--b\nContent-Type: text/plain\n\nIt could not be delivered.\n--b--\n"
+    screening = screen(parse(raw.encode()), AGENT, DESK)
+    assert (screening.verdict, screening.rule) == (Verdict.FILE, "S3")
 
 
 @pytest.mark.parametrize("name", ["list_unsubscribe_only", "list_id", "list_mailing_list", "list_mailman"])
@@ -185,6 +201,14 @@ def test_s9_our_own_mail_is_known_by_its_id_or_its_origin_header_even_if_all_els
     assert [(found.verdict, found.rule) for found in (by_origin, by_id)] == [(Verdict.DROP, "S9")] * 2
 
 
+def test_s9_our_origin_header_is_known_beside_one_of_another_installation() -> None:
+    own_id = keys.message_id(AGENT.secret, "harborfile.example", "case-1", "1", "answer")
+    ours = f"X-Support-Agent-Origin: {keys.origin_header(AGENT.secret, own_id, 1)}"
+    for lines in ((), (ours,)):
+        message = with_header("origin_of_another_installation_two_hops", *lines)
+        assert screen(message, AGENT, DESK).rule == ("S9" if lines else None)
+
+
 def test_s9_a_forged_id_or_origin_header_is_none_of_ours() -> None:
     """Else anybody could have a customer's mail dropped."""
     other = AGENT.model_copy(update={"secret": type(AGENT.secret)("x" * 32)})
@@ -225,6 +249,14 @@ def test_s10_without_an_address_of_our_own_nothing_is_addressed_to_another() -> 
 def test_s11_a_loop_is_dropped(name: str) -> None:
     """Hops count whoever signed them: two installations that answer each other are a loop too."""
     assert decide(name) == (Verdict.DROP, "S11")
+
+
+@pytest.mark.parametrize("order", [(1, 3), (3, 1)])
+def test_s11_the_most_hops_of_several_origin_headers_count(order: tuple[int, int]) -> None:
+    """Else an installation that adds its own header instead of counting on would answer for ever."""
+    lines = (f"X-Support-Agent-Origin: v1; hops={hops}; token={'a' * 24}; tag={'b' * 32}" for hops in order)
+    screening = screen(with_header("plain_question", *lines), AGENT, DESK)
+    assert (screening.verdict, screening.rule) == (Verdict.DROP, "S11")
 
 
 def test_s14_what_our_own_server_takes_for_spam_is_filed() -> None:
@@ -300,6 +332,12 @@ def test_s8_a_machines_mail_that_is_too_big_is_filed_like_a_small_one() -> None:
 @pytest.mark.parametrize("name", ["from_twice", "from_two_addresses", "from_address_in_display_name"])
 def test_s22_a_from_that_can_be_read_in_two_ways_goes_to_a_person(name: str) -> None:
     assert decide(name) == (Verdict.DESK, "S22")
+
+
+def test_s22_two_from_fields_are_not_judged_by_the_first() -> None:
+    """The first names no address, and alone would file the mail unseen (S8)."""
+    screening = screen(with_header("plain_question", "From: Anna Keller"), AGENT, DESK)
+    assert (screening.verdict, screening.rule) == (Verdict.DESK, "S22")
 
 
 @pytest.mark.parametrize("name", ["person_english", "person_german", "person_spanish", "person_in_subject"])
