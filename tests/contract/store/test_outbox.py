@@ -92,6 +92,25 @@ def test_what_is_decided_about_a_mail_is_queued_all_or_none(store: Store) -> Non
     assert store.outbox.rendered_mail(mail_id, OutgoingKind.PACKET) is None
 
 
+@pytest.mark.parametrize("decided", [OutgoingKind.ANSWER, OutgoingKind.PACKET])
+@pytest.mark.parametrize("second", [OutgoingKind.ANSWER, OutgoingKind.PACKET])
+def test_a_mail_that_is_answered_or_with_the_desk_is_not_decided_again(
+    store: Store, decided: OutgoingKind, second: OutgoingKind
+) -> None:
+    """Rule: another run that decided otherwise adds nothing: no answer after the packet, no packet after the answer."""
+    mail_id = record(store)
+    assert store.outbox.queue_first(outgoing(mail_id, decided))
+    assert not store.outbox.queue_first(outgoing(mail_id, second, body=b"other"))
+    assert [row.kind for row in store.outbox.find(mail_id=mail_id)] == [decided]
+
+
+def test_the_notice_of_a_failure_decides_nothing_about_its_mail(store: Store) -> None:
+    """Rule: a mail whose first run failed is answered by the next."""
+    mail_id = record(store)
+    put(store, outgoing(mail_id, OutgoingKind.FAILURE))
+    assert store.outbox.queue_first(outgoing(mail_id))
+
+
 def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -> None:
     """Rule: nothing is stored about a mail that is not."""
     with pytest.raises(PermanentError, match="not in the store"):
@@ -230,6 +249,21 @@ def test_the_living_workers_are_read_after_the_mails_being_sent(store: Store) ->
     assert store.outbox.claim(left.id, NOON, by="the dead")
     assert store.outbox.claim(claimed.id, NOON, by="the living")
     assert [row.id for row in store.outbox.recover_sending(alive=lambda: {"the living"})] == [left.id]
+
+
+def test_a_later_try_is_not_recovered_for_an_earlier_one(store: Store) -> None:
+    """Rule: what was read as being sent may be done since, and be sent anew under the same name."""
+    row = queue(store)
+    assert store.outbox.claim(row.id, NOON, by="a worker")
+
+    def goes_on() -> set[str]:
+        store.outbox.mark_retry(row.id, "451 later", NOON, by="a worker")
+        assert store.outbox.claim(row.id, NOON, by="a worker")
+        return set()
+
+    assert store.outbox.recover_sending(alive=goes_on) == ()
+    assert (only(store).status, only(store).attempts) == (OutboxStatus.SENDING, 2)
+    store.outbox.mark_sent(row.id, "250 ok", NOON, by="a worker")
 
 
 @pytest.mark.parametrize("target", MARKS)

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.cases.pause import end_pause, write_pause
-from support_agent.cases.rate_limits import COUNT_HOLDS, Rates
+from support_agent.cases.rate_limits import COUNT_HOLDS, Rates, is_from_unknown_sender
 from support_agent.config.agent import AgentSettings
 from support_agent.core.modes import Mode
 from support_agent.mail.message import parse
@@ -433,6 +433,25 @@ def test_s12_a_count_does_not_hold_for_long() -> None:
     traffic.queued = 6_400
     assert not rates.sending_breaker(NOON + COUNT_HOLDS / 2)
     assert rates.sending_breaker(NOON + COUNT_HOLDS)
+
+
+def test_s12_a_count_of_a_clock_that_was_ahead_does_not_hold() -> None:
+    """Rule: a clock that was set back by days would otherwise keep an old count for days."""
+    traffic = Counted()
+    rates = Rates(cast("Store", SimpleNamespace(traffic=traffic)), AgentSettings(max_mails_per_hour=6_400))
+    assert not rates.breaker(NOON + timedelta(days=30))
+    traffic.queued = 6_400
+    assert rates.breaker(NOON)
+
+
+def test_s12_a_mail_whose_sender_is_not_identified_yet_does_not_count_among_the_unknown(office: Office) -> None:
+    """Rule: it may be a customer's; half of the hour is shared only by those who are known to be none."""
+    waiting, unknown, customer = write(REFUND), write(REFUND, sender=STRANGER, number=2), write(REFUND, number=3)
+    mail_id = office.receive(waiting)
+    assert one(office, mail_id).level is None
+    assert not is_from_unknown_sender(one(office, mail_id))
+    assert is_from_unknown_sender(one(office, office.handle(unknown)[0]))
+    assert not is_from_unknown_sender(one(office, office.handle(customer)[0]))
 
 
 def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Office) -> None:

@@ -54,6 +54,21 @@ def test_a_part_of_a_number_or_word_is_not_carried() -> None:
     assert not AnswerContent("The analysis", Vocabulary(), is_value=False).contains("Ana")
 
 
+def test_a_code_is_not_carried_by_a_longer_code_that_begins_with_it() -> None:
+    """Order A-30 is another order than A-30-1, and the R2 is another machine than the R2-5."""
+    for said, asked in (("Order A-30-1 is on its way", "A-30"), ("The R2-5 has a lamp", "R2")):
+        content = AnswerContent(said, Vocabulary(), is_value=False)
+        assert not content.contains(asked)
+        assert content.contains(said.split()[1])
+
+
+def test_a_country_is_not_carried_by_another_that_begins_alike() -> None:
+    """Other words may be forms of one word; of names of places none is a form of another."""
+    content = AnswerContent("We deliver to Australia.", Vocabulary(), is_value=False)
+    assert not content.contains("Austria")
+    assert content.contains("delivery")
+
+
 def test_a_script_without_spaces_is_looked_up_as_it_stands() -> None:
     assert AnswerContent("東京の事務所", Vocabulary(), is_value=False).contains("東京")
 

@@ -188,6 +188,26 @@ def test_a_short_number_is_own_only_behind_a_mark_or_a_label() -> None:
     assert told("I have 7 seats", "7", "12") == []
 
 
+def test_a_year_is_no_record_of_the_same_number_unless_a_mark_says_so() -> None:
+    """Rule: "in 2025" asks about a year, also of a customer who has an invoice 2025."""
+    assert told("How much did I pay in 2025?", "2025", "2026") == []
+    assert told("How much was #2025?", "2025", "2026") == [("own", ("2025",))]
+
+
+def test_the_last_digits_of_a_record_are_its_name_only_where_they_look_like_one() -> None:
+    """Rule: a number in passing that happens to end a record's number does not name it; a label or a zero does."""
+    assert told("I have 1234 files, how many may I have?", "HF-2025-1234") == []
+    assert told("What about invoice 1234?", "HF-2025-1234") == [("own", ("HF-2025-1234",))]
+    assert told("What about 0234?", "HF-2025-0234") == [("own", ("HF-2025-0234",))]
+
+
+@pytest.mark.parametrize("text", ["What is the amount of invoice 7?", "What about #7?", "invoice no. 7"])
+def test_one_digit_behind_a_label_names_a_record_where_records_have_one_digit(text: str) -> None:
+    """Failure of overlooking it: the latest invoice would be a true value beside the question."""
+    assert [one for one, _ in told(text, "R-1", "R-2")] == ["unknown"]
+    assert [one for one, _ in told(text, "1", "2")] == ["unknown"]
+
+
 @pytest.mark.parametrize(
     "text",
     ["HF-2025-0030", "hf20250030?", "2025-0030", "RE/2025/7", "0x80070005", "order ABC-1234-X", "invoice 30", "#77"],

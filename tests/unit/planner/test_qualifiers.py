@@ -44,6 +44,7 @@ def never(sentence: str) -> bool:
         ("How many seats are used? Only the ones of the office.", SEATS, "exclusion"),
         ("How many seats are used? Not the ones of guests.", SEATS, "exclusion"),
         ("How many seats are used without the guests?", SEATS, "exclusion"),
+        ("How many seats are used without the vacant seats?", SEATS, "exclusion"),
         ("Wie viele Plätze nutzen wir ohne die Gäste?", SEATS, "exclusion"),
         ("Ile miejsc używamy bez gości?", SEATS, "exclusion"),
         ("How many seats does my husband use?", SEATS, "other_person"),
