@@ -18,11 +18,12 @@ from support_agent.errors import TransientError
 from support_agent.store.records import OutboxStatus
 from support_agent.transport.submission import Delivery
 from tests.fakes_desk import Proposed, order, proposed_in, status_of, told
-from tests.fakes_journey import JAMES, Clock, Office, make_company, office_in, write
+from tests.fakes_journey import ANNA, JAMES, Clock, Office, make_company, office_in, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import ANSWER, FAILURE, REFUND, SEATS, text_of
 
 MOVED = "UPDATE customers SET address = 'new.owner@example.org' WHERE address = ?"
+TAKEN = f"UPDATE customers SET address = ? WHERE address = '{ANNA}'"
 MORE_SEATS = "UPDATE subscriptions SET seats_paid = 999 WHERE ? <> ''"
 CHANGES = {"an address": MOVED, "a value": MORE_SEATS}
 
@@ -101,6 +102,19 @@ def test_a_value_that_changed_within_the_time_of_the_settings_is_still_sent(offi
     later(office, minutes=59)
     Shift(office, FakeMailbox([])).work()
     assert office.sent(mail_id)[ANSWER].status is OutboxStatus.SENT
+
+
+def test_an_answer_goes_to_nobody_who_has_the_address_since_however_short_the_wait(office: Office) -> None:
+    """The values may be minutes old, but they are another customer's."""
+    office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
+    mail_id, _ = office.handle(write(SEATS, sender=JAMES))
+    change(office, MOVED)
+    change(office, TAKEN)
+    later(office, minutes=59)
+    Shift(office, FakeMailbox([])).work()
+    sent = office.sent(mail_id)
+    assert sent[ANSWER].status is OutboxStatus.CANCELLED
+    assert "the address is not this customer's any more" in text_of(sent[FAILURE])
 
 
 def test_values_that_were_read_while_the_clock_was_ahead_are_read_again(office: Office) -> None:

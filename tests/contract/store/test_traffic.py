@@ -128,6 +128,26 @@ def test_answer_that_failed_is_none(store: Store) -> None:
     assert answers(store) == answers(store, case_id=CASE) == ()
 
 
+def test_an_answer_of_unknown_fate_was_given(store: Store) -> None:
+    """Rule: nobody is answered twice, so what may have gone out counts as said until a person says that it failed."""
+    mail_id = answered(store)
+    (row,) = store.outbox.find(mail_id=mail_id)
+    assert store.outbox.claim(row.id, NOON)
+    assert len(answers(store)) == 1
+    store.outbox.mark_uncertain(row.id, "cut", NOON, by="")
+    assert len(answers(store)) == len(answers(store, case_id=CASE)) == 1
+
+
+def test_a_packet_that_is_sent_once_more_by_us_counts_once_for_its_sender(store: Store) -> None:
+    """Rule: the limit of packets counts a sender's mails; that the desk's server took no attachment is not theirs."""
+    mail_id = record(store)
+    store.cases.open(case(), mail_id)
+    store.mails.save_sender(mail_id, ANNA, 2, "dmarc=pass")
+    for number in (1, 2):
+        put(store, outgoing(mail_id, OutgoingKind.PACKET, number=number))
+    assert store.traffic.for_sender((OutgoingKind.PACKET,), ANNA, 2, NOON, NONE) == 1
+
+
 @pytest.mark.parametrize("status", [OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN])
 def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxStatus) -> None:
     """Rule: a mail that may have gone out counts as sent; one that waits does not."""

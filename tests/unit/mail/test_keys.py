@@ -62,3 +62,11 @@ def test_a_short_key_signs_nothing_and_verifies_nothing(secret: str) -> None:
 
 def test_the_case_id_cannot_be_read_from_the_id() -> None:
     assert "case-1" not in own_id()
+
+
+@pytest.mark.parametrize("secret", ["", "k" * 31])
+def test_an_empty_or_short_key_opens_no_command_of_the_desk(secret: str) -> None:
+    """Rule: it verifies nothing, and a mail that tries is no error that stops the worker."""
+    key = keys.desk_key(SECRET, "approve", "packet-1")
+    assert not keys.is_desk_key([SecretStr(secret)], key, "approve", "packet-1")
+    assert keys.is_desk_key([SecretStr(secret), SECRET], key, "approve", "packet-1")

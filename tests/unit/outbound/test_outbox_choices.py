@@ -16,7 +16,7 @@ from support_agent.pipeline import handle
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
 from support_agent.store.suppressions import Suppressions
 from support_agent.transport.submission import Delivery
-from tests.fakes_journey import JAMES, NOON, Clock, Office, once, twice, write
+from tests.fakes_journey import JAMES, NOON, Clock, Office, once, twice, with_autonomy, write
 from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.reporting import (
     ANSWER,
@@ -206,6 +206,19 @@ def test_s64_a_mail_that_was_queued_before_the_bounce_does_not_go_out(office: Of
     assert len(office.transport.given) == given
     now = again(office, waiting)
     assert (now.status, "no automatic mail until 2027-01-19" in str(now.last_detail)) == (FAILED, True)
+
+
+def test_s64_a_held_answer_that_was_never_tried_does_not_go_out_after_a_bounce(office: Office) -> None:
+    """Rule: the address is looked up before the first try too, which may be long after the answer was queued."""
+    office = with_autonomy(office, hold_s=600)
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    (held,) = office.store.outbox.find(mail_id=mail_id, kind=ANSWER)
+    assert (held.status, held.attempts) == (READY, 0)
+    office.store.suppressions.add(held, "550 5.1.1", NOON, NOON + timedelta(days=60))
+    office.clock = Clock(NOON + timedelta(minutes=11))
+    office.stages.outbox_sender.deliver(held)
+    assert JAMES not in [recipient for recipient, _ in office.transport.given]
+    assert again(office, held).status is FAILED
 
 
 @pytest.mark.parametrize("is_bad", [True, False])

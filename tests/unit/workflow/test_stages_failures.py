@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.cases.decision import failed
+from support_agent.cases.pause import end_pause, write_pause
 from support_agent.cases.route import RoutedMail
 from support_agent.company.accounts import Accounts
 from support_agent.config.settings import EngineSettings, StoreSettings
@@ -100,6 +101,21 @@ def test_acknowledgement_waits_until_the_desk_has_the_packet(office: Office) -> 
     assert [recipient for recipient, _ in office.transport.given] == [DESK]
     assert office.sent(mail_id)[ACKNOWLEDGEMENT].status is OutboxStatus.READY
     office.clock = Clock(NOON + timedelta(days=1))
+    office.stages.send(mail_id)
+    assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK, JAMES]
+
+
+def test_acknowledgement_waits_while_the_agent_is_paused_though_the_desk_has_the_packet(office: Office) -> None:
+    """Rule: the pause stops every automatic mail to a customer, not the answers alone; the desk's mail goes on."""
+    office.transport.deliveries = [Delivery(status="retry", detail="later")]
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
+    write_pause(office.settings.agent, "stop")
+    office.clock = Clock(NOON + timedelta(days=1))
+    office.stages.send(mail_id)
+    assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK]
+    assert office.sent(mail_id)[PACKET].status is OutboxStatus.SENT
+    assert office.sent(mail_id)[ACKNOWLEDGEMENT].status is OutboxStatus.READY
+    end_pause(office.settings.agent)
     office.stages.send(mail_id)
     assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK, JAMES]
 
