@@ -102,7 +102,7 @@ def _without_comments(value: str) -> str | None:
             continue
         if not depth:
             out.append(char)
-    return None if depth or in_quotes or is_escaped else "".join(out)
+    return None if depth or in_quotes else "".join(out)
 
 
 def _split(plain: str) -> list[str]:
