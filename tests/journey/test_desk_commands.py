@@ -114,6 +114,16 @@ def test_another_document_is_sent_instead(office: Office) -> None:
     assert_replays(office, given)
 
 
+@pytest.mark.parametrize(("proof", "is_threaded"), [("dmarc", True), ("spf", False)])
+def test_a_document_that_a_person_chose_names_the_mail_of_a_proven_sender_alone(
+    office: Office, proof: str, is_threaded: bool
+) -> None:
+    """Rule: a forged mail's ids must not put the company's answer into another conversation of the address's owner."""
+    asked, _ = office.handle(write(HUMAN, sender=JAMES, proof=proof))
+    mail_id = order(office, lines_of(office.sent(asked)[PACKET])["document 1"])
+    assert (b"\nIn-Reply-To:" in office.sent(mail_id)[ANSWER].raw) is is_threaded
+
+
 def test_a_document_answers_a_mail_for_which_nothing_was_proposed(office: Office) -> None:
     """The model was not asked; a person names the document."""
     asked, _ = office.handle(write(f"{HUMAN} About a refund.", sender=JAMES))

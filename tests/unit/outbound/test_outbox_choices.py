@@ -33,6 +33,7 @@ from tests.unit.reporting import (
     proposed,
     report,
 )
+from tests.unit.seen import HUMAN
 
 # A person decides
 
@@ -226,3 +227,12 @@ def test_s64_an_address_that_the_server_refuses_for_good_is_suppressed_too(offic
     office.transport.deliveries = [Delivery(status="failed", detail="550 5.1.1", smtp_code=550, is_bad_address=is_bad)]
     office.handle(write(REFUND, sender=JAMES))
     assert (office.store.suppressions.of(JAMES, office.clock()) is not None) is is_bad
+
+
+def test_s64_a_desk_that_the_server_refuses_is_not_suppressed(office: Office) -> None:
+    """Rule: an address of staff may be a customer's too, and what is wrong there is for the operator to mend."""
+    office.transport.deliveries = [Delivery(status="failed", detail="550 5.1.1", smtp_code=550, is_bad_address=True)]
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
+    (packet, *_) = office.store.outbox.find(mail_id=mail_id, kind=PACKET)
+    assert packet.status is FAILED
+    assert office.store.suppressions.all(office.clock()) == ()

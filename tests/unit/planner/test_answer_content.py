@@ -69,6 +69,13 @@ def test_a_country_is_not_carried_by_another_that_begins_alike() -> None:
     assert content.contains("delivery")
 
 
+def test_a_word_is_not_carried_by_one_that_is_much_longer() -> None:
+    """An admin is no administration: forms of one word differ in few letters."""
+    content = AnswerContent("The administration answers.", Vocabulary(), is_value=False)
+    assert not content.contains("admin")
+    assert content.contains("administrations")
+
+
 def test_a_script_without_spaces_is_looked_up_as_it_stands() -> None:
     assert AnswerContent("東京の事務所", Vocabulary(), is_value=False).contains("東京")
 

@@ -191,6 +191,7 @@ def test_a_short_number_is_own_only_behind_a_mark_or_a_label() -> None:
 def test_a_year_is_no_record_of_the_same_number_unless_a_mark_says_so() -> None:
     """Rule: "in 2025" asks about a year, also of a customer who has an invoice 2025."""
     assert told("How much did I pay in 2025?", "2025", "2026") == []
+    assert told("How much were my invoices 2025?", "2025", "2026") == []
     assert told("How much was #2025?", "2025", "2026") == [("own", ("2025",))]
 
 
