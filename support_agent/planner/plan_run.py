@@ -16,6 +16,7 @@ from typing import TypeVar
 import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
+from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.repetition import sent_before
 from support_agent.company.front_matter import DocumentDelivery
 from support_agent.company.periods.recognition import (
@@ -36,7 +37,7 @@ from support_agent.planner.qualifiers import missing_qualifier, negated_wish
 from support_agent.planner.questions import asked_in
 from support_agent.planner.record_choice import Records, columns_of
 from support_agent.planner.segments import asks
-from support_agent.planner.topics import topic_of, topic_option
+from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Added, Context, Match, Pointed, Qualifier, Result, ToolKind, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
@@ -315,7 +316,7 @@ class PlanRun(ABC):
         content = content_of(item, context, self.other_content(item))
         question, asking = context.current_question, partial(asks, read=read)
         found = missing_qualifier(question, context.subject, content, asking) if content else None
-        found = found or negated_wish(question, context.questions, topic_of(item), read)
+        found = found or negated_wish(question, context.questions, KINDS[item.kind].keys(item)[0], read)
         if found is None and isinstance(item, FieldItem):
             spec = context.accounts.fields[item.field]
             own = (spec.label_for("en"), spec.summary, *spec.questions)

@@ -97,13 +97,20 @@ def _apart(left: str, right: str, chances: Chances, read: Read, today: date) -> 
     asking = split_sentences(right)[0].rstrip("".join(QUESTION_MARKS))
     if read([asking])[0].acts.asks < ASKS_APART:
         return ()
-    (topic, chance), others = max(chances(left).items(), key=lambda entry: entry[1]), chances(right)
-    other = max(others, key=lambda key: others[key])
-    cut = (_Half(left, topic, chance), _Half(right, other, others[other]))
-    is_value = topic.startswith(DATA) and chance >= SURE
-    if not is_value or other == topic or others.get(topic, 0.0) >= SAME or _loses_period(cut, today):
+    value = _half(left, chances(left))
+    if not value.topic.startswith(DATA) or value.chance < SURE:
         return ()
-    return MailPart(left), MailPart(right, is_sure=other != NONE_KEY and others[other] >= SURE)
+    others = chances(right)
+    other = _half(right, others)
+    is_same = other.topic == value.topic or others.get(value.topic, 0.0) >= SAME
+    if is_same or _loses_period((value, other), today):
+        return ()
+    return MailPart(left), MailPart(right, is_sure=other.topic != NONE_KEY and other.chance >= SURE)
+
+
+def _half(text: str, found: Mapping[str, float]) -> _Half:
+    topic, chance = max(found.items(), key=lambda entry: entry[1])
+    return _Half(text, topic, chance)
 
 
 def _cut_points(question: str, read: Read) -> Iterator[tuple[str, str]]:
@@ -120,10 +127,10 @@ def _cut(left: str, right: str, chances: Chances, asked: Mapping[str, float]) ->
     """Both parts if their likeliest topics differ and are topics of the whole question; else ()."""
     halves: list[_Half] = []
     for text in (left, right):
-        topic, chance = max(chances(text).items(), key=lambda entry: entry[1])
-        if topic not in asked or chance < LIKELY or any(half.topic == topic for half in halves):
+        new = _half(text, chances(text))
+        if new.topic not in asked or new.chance < LIKELY or any(half.topic == new.topic for half in halves):
             return ()
-        halves.append(_Half(text, topic, chance))
+        halves.append(new)
     return tuple(halves) if max(half.chance for half in halves) >= SURE else ()
 
 

@@ -6,19 +6,7 @@ Checked by tests/unit/planner/test_loop.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
 
-from support_agent.answer.final_answer import (
-    AggregateItem,
-    CalculationItem,
-    ClarificationItem,
-    DocumentItem,
-    FieldItem,
-    Item,
-    Operand,
-    RecordItem,
-    TableItem,
-)
 from support_agent.company.documents import Document
 from support_agent.company.text import split_sentences
 from support_agent.errors import PermanentError
@@ -49,24 +37,3 @@ def topic_option(topic: str, documents: Mapping[int, Document], accounts: Accoun
             raise PermanentError(f"the search found a topic of an unknown kind: {topic!r}", code="topic")
     says = split_sentences(summary)[0].removesuffix(".") if summary else ""
     return Option(key=topic, title=title, summary=says)
-
-
-def topic_of(item: Item) -> str:
-    """The topic that an item is about; "" for a canned question."""
-    match item:
-        case DocumentItem(number=number):
-            return f"document:{number}"
-        case FieldItem(field=name):
-            return f"field:{name}"
-        case (
-            TableItem(series=name)
-            | AggregateItem(operand=Operand(series=name))
-            | CalculationItem(left=Operand(series=name))
-        ):
-            return f"series:{name}"
-        case RecordItem(record=kind):
-            return f"record:{kind}"
-        case ClarificationItem():
-            return ""
-        case never:
-            assert_never(never)
