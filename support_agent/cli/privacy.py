@@ -182,7 +182,7 @@ def export(
 def _existing(config: Path | None) -> list[tuple[str, Settings]]:
     """As `_mailboxes`; nothing is done to the first store while another is away.
 
-    A store that was never made looks just so, and only a person knows.
+    A store that was never made looks the same; only a person can tell.
     """
     from support_agent.app.wiring import require_store
     from support_agent.config.loading import BRANDS

@@ -122,9 +122,10 @@ def has_qualifier(question: str, asks: Callable[[str], bool]) -> bool:
 
 
 def negated_wish(question: str, mail: Sequence[str], topic: str, read: Read) -> Qualifier | None:
-    """A wish that the customer does not have, and the only one about a topic: "I don't want to cancel, I want ...".
+    """The negated wish, if only it is about the topic and another wish is not: "I don't want to cancel, I want ...".
 
-    A question mark decides what is asked; a negated wish alone may ask, too ("I do not want to renew").
+    A question mark decides what is asked, so such a question has none. A negated wish alone may ask, too ("I do not
+    want to renew").
 
     Args:
         question: The question that is answered.

@@ -161,8 +161,7 @@ def _waiting_case(
 
 def _is_packet() -> ColumnElement[bool]:
     """Whether it is a packet, and not the same once more without the original; or a notice about a mail that a person
-    must answer, or in which a rule recognised a bounce: it is of the loss of one that cannot be read. A mail that is
-    filed otherwise needs no answer.
+    must answer, or about a bounce: it says that a mail was lost which cannot be read. Other filed mails need no answer.
     """
     kind = col(OutboxRow.kind)
     is_for_nobody = col(MailRow.status) == MailStatus.FILED  # a mail that only says that all is well

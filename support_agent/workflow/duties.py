@@ -12,7 +12,7 @@ log = structlog.get_logger(__name__)
 
 
 def do_each(duties: Iterable[Callable[[], object]]) -> None:
-    """Run all duties, even if some raise an error; what no further try mends, as a defect of this program, is logged.
+    """Run all duties, even if some raise an error; an error that no further try mends is logged, also a defect.
 
     Raises:
         TransientError: the first one that a duty raised.
